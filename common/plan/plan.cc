@@ -1,0 +1,25 @@
+#include "common/plan/plan.h"
+
+namespace weft {
+namespace {
+
+// The t mod T at which the group synchronizes.
+int PhaseOf(PhaseRule rule, int period, int group) {
+  const int residue = group % period;
+  return rule == PhaseRule::kFormula ? residue : (period - residue) % period;
+}
+
+}  // namespace
+
+bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration) {
+  return iteration % period == PhaseOf(rule, period, group);
+}
+
+std::int64_t RoundsThrough(PhaseRule rule, int period, int group, std::int64_t iteration) {
+  // Iterations t in [1, iteration] with t mod T = phase; phase 0 first comes at t = T.
+  const int phase = PhaseOf(rule, period, group);
+  const int first = phase == 0 ? period : phase;
+  return iteration < first ? 0 : (iteration - first) / period + 1;
+}
+
+}  // namespace weft
