@@ -1,0 +1,38 @@
+// `weft`: the command line.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "common/cpu.h"
+#include "common/status.h"
+
+namespace weft {
+namespace {
+
+int Main(int argc, const char* const* argv) {
+  if (const Status status = CheckProcessor(); !status.ok()) return ReportStatus(status);
+
+  CLI::App app("Trains neural networks over networks that are slower than the processors.", "weft");
+  app.set_version_flag("--version", "weft " WEFT_VERSION);
+  int exit_code = kExitOk;
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version come as "errors" with exit code 0.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    ReportError(std::string(error.what()) + " (weft --help tells what there is)");
+    return kExitBadInput;
+  }
+  // Not require_subcommand(), which hides an unknown flag or name behind it.
+  if (app.get_subcommands().empty()) {
+    ReportError("a subcommand is needed (weft --help tells what there is)");
+    return kExitBadInput;
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }

@@ -1,0 +1,17 @@
+// Runs the `weft` binary and collects what it prints.
+#pragma once
+
+#include <string>
+
+namespace weft {
+
+struct CommandOutcome {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out;
+  std::string err;
+};
+
+// `arguments` as a shell would read them; the binary's path is put in front.
+CommandOutcome RunWeft(const std::string& arguments);
+
+}  // namespace weft
