@@ -36,8 +36,9 @@ struct ModelView {
 };
 
 // The optimizer's step on a range: weights there <- LocalStep(weights, gradients), with its own state. Called by the
-// plane on the trainer's thread, exactly once per float and iteration.
-using LocalStep = std::function<void(FloatRange range)>;
+// plane on the trainer's thread, exactly once per float and iteration. `iteration` is the one whose gradient it is: the
+// synchronous strategies step iteration t's gradient in BeforeForward of t + 1, with t's learning rate.
+using LocalStep = std::function<void(FloatRange range, std::int64_t iteration)>;
 
 // One transfer of a group (or shard of one), for metrics.jsonl and trace.json. Times are of the worker's clock.
 struct TransferRecord {
