@@ -1,5 +1,5 @@
-// The tag of a point-to-point message: what it is for (kind), which shard, bucket or register it is about (channel), and
-// the round modulo 256, packed into the 23 bits that the smallest of Open MPI's components carries (UCX: 8388607).
+// The tag of a point-to-point message: what it is for (kind), which shard, bucket or register it is about (channel),
+// and the round modulo 256, packed into the 23 bits that the smallest of Open MPI's components carries (UCX: 8388607).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace weft {
 
 enum class MessageKind : std::uint8_t {
-  kControl = 0,   // requests, grants
-  kPush = 1,      // worker to server
-  kPull = 2,      // server to worker
-  kState = 3,     // checkpoints, initial weights, centres for evaluation
-  kProbe = 4,     // link measurement
+  kControl = 0,  // requests, grants
+  kPush = 1,     // worker to server
+  kPull = 2,     // server to worker
+  kState = 3,    // checkpoints, initial weights, centres for evaluation
+  kProbe = 4,    // link measurement
 };
 
 class Tag {

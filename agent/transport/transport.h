@@ -1,10 +1,10 @@
 // Point-to-point messages between the ranks of one generation. Workers are ranks 0..K-1, servers K..K+S-1.
 //
-// Send and Receive start an operation and return at once. The transport owns the buffer from the call until `done` runs.
-// `done` runs exactly once, on the transport's own thread: it must be short and must not block, but may start further
-// operations. A message is matched by (sender, receiver, tag); those of one triple arrive in the order in which they
-// were sent, those of different tags in any order. The receiver's buffer has exactly the message's size; another size
-// is DATA_LOSS. Empty messages are allowed. A message may be larger than 2 GiB.
+// Send and Receive start an operation and return at once. The transport owns the buffer from the call until `done`
+// runs. `done` runs exactly once, on the transport's own thread: it must be short and must not block, but may start
+// further operations. A message is matched by (sender, receiver, tag); those of one triple arrive in the order in which
+// they were sent, those of different tags in any order. The receiver's buffer has exactly the message's size; another
+// size is DATA_LOSS. Empty messages are allowed. A message may be larger than 2 GiB.
 //
 // Errors that `done` gets: UNAVAILABLE, a peer is gone (the message names its rank); CANCELLED with the cause given to
 // Abort; DATA_LOSS, see above.
@@ -44,8 +44,8 @@ class Transport {
   virtual std::string description() const = 0;
 };
 
-// Sends or receives and waits until `deadline` of the steady clock. DEADLINE_EXCEEDED names the peer's rank and what was
-// waited for; the transport is then aborted, since the buffer must be free again.
+// Sends or receives and waits until `deadline` of the steady clock. DEADLINE_EXCEEDED names the peer's rank and what
+// was waited for; the transport is then aborted, since the buffer must be free again.
 Status SendAndWait(Transport& transport, int to, Tag tag, std::span<const std::byte> data, TimePoint deadline);
 Status ReceiveAndWait(Transport& transport, int from, Tag tag, std::span<std::byte> data, TimePoint deadline);
 

@@ -1,0 +1,276 @@
+// What every Transport must do. Runs on 2 ranks or more.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "agent/transport/transport.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/agent/transport/every_rank.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kLimit = std::chrono::seconds(30);
+
+TimePoint Deadline() { return Clock::Steady().Now() + kLimit; }
+
+Tag PushTag(int channel, std::int64_t round = 0) { return Tag(MessageKind::kPush, channel, round); }
+
+// Bytes that depend on all of the arguments.
+std::vector<std::byte> Pattern(std::size_t size, int from, int salt) {
+  std::vector<std::byte> bytes(size);
+  std::uint32_t state = static_cast<std::uint32_t>(from * 7919 + salt * 104729 + 1);
+  for (std::byte& b : bytes) {
+    state = state * 1664525U + 1013904223U;
+    b = static_cast<std::byte>(state >> 24);
+  }
+  return bytes;
+}
+
+// Operations that run at once; Wait returns when all have ended.
+class Batch {
+ public:
+  Completion Expect(const char* what) {
+    const MutexLock lock(mutex_);
+    ++pending_;
+    return [this, what](const Status& status) {
+      const MutexLock inner(mutex_);
+      if (!status.ok()) errors_.push_back(status.WithContext(what));
+      --pending_;
+      changed_.NotifyAll();
+    };
+  }
+  bool Wait() {
+    const TimePoint deadline = Deadline();
+    const MutexLock lock(mutex_);
+    while (pending_ > 0) {
+      if (!changed_.WaitUntil(mutex_, deadline) && pending_ > 0) return false;
+    }
+    return true;
+  }
+  std::vector<Status> errors() {
+    const MutexLock lock(mutex_);
+    return errors_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int pending_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::vector<Status> errors_ WEFT_GUARDED_BY(mutex_);
+};
+
+class TransportSizes : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(TransportSizes, EveryPairBothWays_BytesArrive) {
+  const std::size_t size = GetParam();
+  OnEveryRank([size](Transport& transport) {
+    const int rank = transport.rank();
+    const int ranks = transport.world_size();
+    std::vector<std::vector<std::byte>> sent(static_cast<std::size_t>(ranks));
+    std::vector<std::vector<std::byte>> received(static_cast<std::size_t>(ranks));
+    Batch batch;
+    for (int peer = 0; peer < ranks; ++peer) {
+      const auto p = static_cast<std::size_t>(peer);
+      sent[p] = Pattern(size, rank, peer);
+      received[p].resize(size);
+      if (peer == rank) continue;
+      transport.Receive(peer, PushTag(1), received[p], batch.Expect("receive"));
+      transport.Send(peer, PushTag(1), sent[p], batch.Expect("send"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer == rank) continue;
+      EXPECT_TRUE(received[static_cast<std::size_t>(peer)] == Pattern(size, peer, rank)) << "from " << peer;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, TransportSizes, testing::Values(0, 1, 3, 1000, 4097, 100001, 4 << 20));
+
+TEST(TransportSuite, World_RanksAreNumbered) {
+  OnEveryRank([](Transport& transport) {
+    EXPECT_EQ(transport.world_size(), TestWorldSize());
+    EXPECT_GE(transport.rank(), 0);
+    EXPECT_LT(transport.rank(), transport.world_size());
+    EXPECT_FALSE(transport.description().empty());
+  });
+}
+
+TEST(TransportSuite, ManyInFlight_EachReachesItsBuffer) {
+  constexpr int kMessages = 300;
+  OnEveryRank([](Transport& transport) {
+    const int next = (transport.rank() + 1) % transport.world_size();
+    const int previous = (transport.rank() + transport.world_size() - 1) % transport.world_size();
+    std::vector<std::vector<std::byte>> sent(kMessages);
+    std::vector<std::vector<std::byte>> received(kMessages);
+    const auto size_of = [](int i) { return static_cast<std::size_t>(i * 37 % 5000); };
+    Batch batch;
+    for (int i = 0; i < kMessages; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      sent[n] = Pattern(size_of(i), transport.rank(), i);
+      received[n].resize(size_of(i));
+      // Half of the receives are posted before their messages are sent, the others after.
+      if (i % 2 == 0) transport.Receive(previous, PushTag(i), received[n], batch.Expect("receive"));
+      transport.Send(next, PushTag(i), sent[n], batch.Expect("send"));
+    }
+    for (int i = kMessages - 1; i > 0; i -= 2) {
+      transport.Receive(previous, PushTag(i), received[static_cast<std::size_t>(i)], batch.Expect("late receive"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    for (int i = 0; i < kMessages; ++i) {
+      EXPECT_TRUE(received[static_cast<std::size_t>(i)] == Pattern(size_of(i), previous, i)) << "message " << i;
+    }
+  });
+}
+
+TEST(TransportSuite, OneTag_MessagesKeepTheirOrder) {
+  constexpr int kMessages = 200;
+  OnEveryRank([](Transport& transport) {
+    const int next = (transport.rank() + 1) % transport.world_size();
+    const int previous = (transport.rank() + transport.world_size() - 1) % transport.world_size();
+    std::vector<std::int64_t> sent(kMessages);
+    std::vector<std::int64_t> received(kMessages, -1);
+    Batch batch;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      sent[i] = static_cast<std::int64_t>(i);
+      transport.Send(next, PushTag(7), std::as_bytes(std::span(&sent[i], 1)), batch.Expect("send"));
+      transport.Receive(previous, PushTag(7), std::as_writable_bytes(std::span(&received[i], 1)),
+                        batch.Expect("receive"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    EXPECT_EQ(received, sent);
+  });
+}
+
+TEST(TransportSuite, LargeThenSmallOnOneTag_KeepTheirOrder) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    const std::vector<std::size_t> sizes = {3 << 20, 8, 70000, 0, 1};
+    std::vector<std::vector<std::byte>> sent;
+    std::vector<std::vector<std::byte>> received;
+    Batch batch;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      sent.push_back(Pattern(sizes[i], transport.rank(), static_cast<int>(i)));
+      received.emplace_back(sizes[i]);
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      transport.Send(peer, PushTag(4095), sent[i], batch.Expect("send"));
+      transport.Receive(peer, PushTag(4095), received[i], batch.Expect("receive"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_TRUE(received[i] == Pattern(sizes[i], peer, static_cast<int>(i))) << "message " << i;
+    }
+  });
+}
+
+TEST(TransportSuite, TagsAndRounds_AreMatchedNotArrivalOrder) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    const std::vector<Tag> tags = {Tag(MessageKind::kControl, 0, 0), Tag(MessageKind::kPush, 0, 0),
+                                   Tag(MessageKind::kPush, 0, 255), Tag(MessageKind::kPull, 4095, 0),
+                                   Tag(MessageKind::kProbe, 4095, 255)};
+    std::vector<int> sent(tags.size());
+    std::vector<int> received(tags.size(), -1);
+    Batch batch;
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+      sent[i] = static_cast<int>(100 + i);
+      transport.Send(peer, tags[i], std::as_bytes(std::span(&sent[i], 1)), batch.Expect("send"));
+    }
+    for (std::size_t i = tags.size(); i-- > 0;) {
+      transport.Receive(peer, tags[i], std::as_writable_bytes(std::span(&received[i], 1)), batch.Expect("receive"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    EXPECT_EQ(received, sent);
+  });
+}
+
+TEST(TransportSuite, CompletionsStartOperations_PingPongEnds) {
+  constexpr int kTurns = 500;
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    struct Game {
+      std::int64_t ball = 0;
+      std::function<void()> receive;
+    };
+    auto game = std::make_shared<Game>();
+    Batch batch;
+    const Completion ended = batch.Expect("game");
+    const auto bytes = [game] { return std::as_writable_bytes(std::span(&game->ball, 1)); };
+    // Each side passes the ball on from the completion of its receive, one higher.
+    const auto send = [&transport, peer, game, bytes, ended] {
+      transport.Send(peer, PushTag(3), bytes(), [game, ended](const Status& status) {
+        if (!status.ok() || game->ball >= kTurns) return ended(status);
+        game->receive();
+      });
+    };
+    game->receive = [&transport, peer, game, bytes, ended, send] {
+      transport.Receive(peer, PushTag(3), bytes(), [game, ended, send](const Status& status) {
+        if (!status.ok() || game->ball > kTurns) return ended(status);
+        ++game->ball;
+        send();
+      });
+    };
+    if (transport.rank() == 0) {
+      send();
+    } else {
+      game->receive();
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    EXPECT_GE(game->ball, kTurns - 1);
+    game->receive = nullptr;
+  });
+}
+
+TEST(TransportSuite, OtherSize_IsDataLoss) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    const std::vector<std::byte> sent = Pattern(100, transport.rank(), 0);
+    std::vector<std::byte> shorter(99);
+    std::vector<std::byte> longer(101);
+    std::vector<std::byte> right(100);
+    Batch sends;
+    for (int i = 0; i < 3; ++i) transport.Send(peer, PushTag(5), sent, sends.Expect("send"));
+    const Status too_short = ReceiveAndWait(transport, peer, PushTag(5), shorter, Deadline());
+    const Status too_long = ReceiveAndWait(transport, peer, PushTag(5), longer, Deadline());
+    EXPECT_EQ(too_short.code(), StatusCode::kDataLoss) << too_short;
+    EXPECT_EQ(too_long.code(), StatusCode::kDataLoss) << too_long;
+    EXPECT_EQ(ReceiveAndWait(transport, peer, PushTag(5), right, Deadline()), OkStatus());
+    EXPECT_TRUE(right == Pattern(100, peer, 0));
+    ASSERT_TRUE(sends.Wait());
+  });
+}
+
+TEST(TransportSuite, SendAndReceiveAndWait_Succeed) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    const std::vector<std::byte> sent = Pattern(200000, transport.rank(), 1);
+    std::vector<std::byte> received(200000);
+    if (transport.rank() == 0) {
+      EXPECT_EQ(SendAndWait(transport, peer, PushTag(2), sent, Deadline()), OkStatus());
+      EXPECT_EQ(ReceiveAndWait(transport, peer, PushTag(2), received, Deadline()), OkStatus());
+    } else {
+      EXPECT_EQ(ReceiveAndWait(transport, peer, PushTag(2), received, Deadline()), OkStatus());
+      EXPECT_EQ(SendAndWait(transport, peer, PushTag(2), sent, Deadline()), OkStatus());
+    }
+    EXPECT_TRUE(received == Pattern(200000, peer, 1));
+  });
+}
+
+}  // namespace
+}  // namespace weft
