@@ -16,16 +16,30 @@ namespace weft {
 
 // A tensor inside its layer's range, row-major; `first` counts floats of the flat vector. The name is unique in the
 // model and is the one in model.safetensors ("conv1.weight").
+//
+// Running statistics of normalization layers are parameters too, so that evaluation needs the flat weights alone. Their
+// "gradient" is the statistic minus the batch's, and their local step is w <- w - kStatisticRate * gradient whatever
+// the optimizer: no learning rate, momentum or decay. Averaging gradients or weights over workers then averages them
+// too.
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
   std::int64_t first = 0;
+  bool running_statistic = false;
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (const std::int64_t d : shape) product *= d;
+    return product;
+  }
 };
+
+inline constexpr float kStatisticRate = 0.1F;
 
 struct Layer {
   std::string name;
-  std::int64_t first = 0;   // floats
-  std::int64_t count = 0;   // 0: no parameters
+  std::int64_t first = 0;  // floats
+  std::int64_t count = 0;  // 0: no parameters
   std::vector<Parameter> parameters;
 };
 
@@ -39,7 +53,7 @@ struct Batch {
 };
 
 struct BatchResult {
-  double loss_sum = 0;         // cross-entropy in nats, summed over predictions
+  double loss_sum = 0;           // cross-entropy in nats, summed over predictions
   std::int64_t predictions = 0;  // samples, or tokens for text models
   std::int64_t correct = 0;
 };
@@ -48,10 +62,10 @@ struct BatchResult {
 class LayerObserver {
  public:
   virtual ~LayerObserver() = default;
-  virtual Status BeforeForward(int layer) = 0;   // weights of the layer are read after this
+  virtual Status BeforeForward(int layer) = 0;  // weights of the layer are read after this
   virtual Status AfterForward(int layer) = 0;
   virtual Status BeforeBackward(int layer) = 0;
-  virtual Status GradientReady(int layer) = 0;   // its gradient is final and its weights are not read again
+  virtual Status GradientReady(int layer) = 0;  // its gradient is final and its weights are not read again
 };
 
 // One thread at a time.

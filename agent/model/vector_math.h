@@ -1,0 +1,28 @@
+// Exponentials without a library call, so that the compiler turns loops over them into vector code.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace weft {
+
+// e^x to about 2 units in the last place for x in [-87, 88]; the ends of that range outside of it. NaN stays NaN.
+// x = n ln 2 + r with |r| <= ln 2 / 2, and e^r by Cephes' polynomial of degree 5.
+inline float FastExp(float x) {
+  const float clamped = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
+  // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
+  const float shifted = clamped * 1.44269504F + 12582912.0F;
+  const float n = shifted - 12582912.0F;
+  const float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const float exp_r = p * r * r + r + 1.0F;
+  const std::uint32_t scale = (std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000U;
+  return exp_r * std::bit_cast<float>(scale);
+}
+
+}  // namespace weft

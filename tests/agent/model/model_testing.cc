@@ -1,0 +1,37 @@
+#include "tests/agent/model/model_testing.h"
+
+#include "agent/model/random.h"
+
+namespace weft {
+
+std::vector<TinyModel> TinyModels() {
+  std::vector<TinyModel> models;
+  ModelSpec mlp;
+  mlp.name = ModelType::kMlp;
+  mlp.hidden_sizes = {9, 7};
+  models.push_back({"mlp", mlp, {.dimensions = {1, 3, 4}, .classes = 5, .text = false}});
+  return models;
+}
+
+std::unique_ptr<Model> MakeTiny(const TinyModel& tiny) { return std::move(MakeModel(tiny.spec, tiny.input)).value(); }
+
+OwnedBatch RandomBatch(const ModelInput& input, std::int64_t size, std::uint64_t seed) {
+  OwnedBatch batch;
+  batch.size = size;
+  std::int64_t sample = 1;
+  for (const std::int64_t d : input.dimensions) sample *= d;
+  const CounterRandom random(seed, 0);
+  std::uint64_t index = 0;
+  const auto below = [&](int bound) {
+    return static_cast<int>((random.UniformSigned(index++) + 1.0F) * 0.5F * static_cast<float>(bound));
+  };
+  if (input.text) {
+    for (std::int64_t i = 0; i < size * sample; ++i) batch.tokens.push_back(static_cast<std::uint8_t>(below(256)));
+    return batch;
+  }
+  for (std::int64_t i = 0; i < size * sample; ++i) batch.inputs.push_back(random.UniformSigned(index++));
+  for (std::int64_t i = 0; i < size; ++i) batch.labels.push_back(below(input.classes));
+  return batch;
+}
+
+}  // namespace weft

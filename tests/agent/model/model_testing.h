@@ -1,0 +1,44 @@
+// What the tests of the models share: tiny models of each kind, batches for them, and observers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/model/make_model.h"
+#include "agent/model/model.h"
+
+namespace weft {
+
+// A model small enough for finite differences, with the samples that it takes.
+struct TinyModel {
+  std::string name;
+  ModelSpec spec;
+  ModelInput input;
+};
+std::vector<TinyModel> TinyModels();
+std::unique_ptr<Model> MakeTiny(const TinyModel& tiny);
+
+// A batch that owns its memory.
+struct OwnedBatch {
+  std::int64_t size = 0;
+  std::vector<float> inputs;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> tokens;
+  Batch view() const { return {size, inputs, labels, tokens}; }
+};
+// Random inputs in [-1, 1) and labels.
+OwnedBatch RandomBatch(const ModelInput& input, std::int64_t size, std::uint64_t seed);
+
+// Does nothing.
+class NullObserver : public LayerObserver {
+ public:
+  Status BeforeForward(int) override { return OkStatus(); }
+  Status AfterForward(int) override { return OkStatus(); }
+  Status BeforeBackward(int) override { return OkStatus(); }
+  Status GradientReady(int) override { return OkStatus(); }
+};
+
+}  // namespace weft
