@@ -1,0 +1,59 @@
+#include "coordinator/launch/ranks.h"
+
+#include <csignal>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace weft {
+
+Command MakeRankCommand(const RankLaunch& launch) {
+  Command command;
+  std::vector<std::string>& arguments = command.arguments;
+  const auto setting = [&](const std::string& name, const std::string& value) {
+    arguments.insert(arguments.end(), {"--mca", name, value});
+  };
+  const auto flag = [&](const std::string& name, const auto& value) {
+    arguments.push_back(name);
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
+      arguments.push_back(std::to_string(value));
+    } else {
+      arguments.push_back(value);
+    }
+  };
+  arguments = {"mpirun", "--oversubscribe"};
+  flag("--bind-to", "none");
+  // No remote shell is needed on one machine, and mpirun without one would refuse to start.
+  setting("plm", "isolated");
+  setting("pml", "ob1");
+  setting("btl", "vader,self");
+  // Copies from another process's memory are refused in many containers.
+  setting("btl_vader_single_copy_mechanism", "none");
+  setting("btl_vader_backing_directory", launch.segment_directory);
+  setting("mpi_yield_when_idle", "1");
+  flag("-np", launch.workers + launch.servers);
+  arguments.push_back(launch.agent_path);
+  flag("--coordinator", launch.coordinator_address);
+  flag("--generation", launch.generation);
+  flag("--job", launch.job);
+  flag("--workers", launch.workers);
+  flag("--servers", launch.servers);
+  flag("--peer-timeout-seconds", launch.peer_timeout_seconds);
+  if (launch.metrics_port > 0) flag("--metrics-port", launch.metrics_port);
+  if (launch.inject_delay_us > 0) {
+    flag("--inject-delay-us", launch.inject_delay_us);
+    flag("--inject-seed", launch.inject_seed);
+  }
+  command.environment = {
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"PMIX_MCA_gds", "hash"},        {"TMPDIR", launch.temporary_directory},
+      {"OMP_NUM_THREADS", "1"},
+  };
+  command.output_path = launch.log_path;
+  command.new_session = true;
+  // Its ranks end within moments, and whoever outlives this process removes its files.
+  command.death_signal = SIGKILL;
+  return command;
+}
+
+}  // namespace weft

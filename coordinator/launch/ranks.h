@@ -1,0 +1,30 @@
+// The command that starts a generation's ranks: mpirun on this machine, its settings and the agents' flags. A value, so
+// that it is tested without a launch. docs/design/coordinator.md tells why each setting.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "coordinator/launch/process.h"
+
+namespace weft {
+
+struct RankLaunch {
+  std::string agent_path;
+  std::string coordinator_address;  // "unix:/tmp/weft-x/c"
+  std::uint64_t generation = 1;
+  std::string job;
+  int workers = 1;
+  int servers = 0;
+  int metrics_port = 0;  // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports
+  int peer_timeout_seconds = 30;
+  int inject_delay_us = 0;  // 0: none
+  std::uint64_t inject_seed = 1;
+  std::string temporary_directory;  // the generation's own: mpirun's session files
+  std::string segment_directory;    // the generation's own, in memory where there is one: shared segments
+  std::string log_path;             // what mpirun and the ranks print
+};
+
+Command MakeRankCommand(const RankLaunch& launch);
+
+}  // namespace weft

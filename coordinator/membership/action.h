@@ -1,0 +1,71 @@
+// What a generation asks for: values that coordinator/service turns into messages, files and processes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace weft {
+
+// To the rank that is named: the messages of proto/coordinator.proto.
+struct SendPrepare {
+  int rank = 0;
+};
+struct SendMeasureProfile {
+  int rank = 0;
+};
+struct SendMeasureLink {
+  int rank = 0;  // one end of the pair
+  int worker_rank = 0;
+  int server_rank = 0;
+};
+struct SendTrain {
+  int rank = 0;
+};
+struct SendProposePause {
+  int rank = 0;
+  std::int64_t iteration = 0;
+};
+struct SendCommitPause {
+  int rank = 0;
+  std::int64_t iteration = 0;
+  bool stop = false;  // checkpoint and stop; else checkpoint and go on
+};
+struct SendCancelPause {
+  int rank = 0;
+  std::int64_t iteration = 0;
+};
+struct SendVerdict {
+  int rank = 0;
+  std::int64_t iteration = 0;
+  bool stop = false;
+};
+struct SendExit {
+  int rank = 0;
+  int code = 0;
+  std::string reason;
+};
+
+// Everything is measured: make the plan and answer with PlanMade.
+struct MakePlan {};
+
+// One line for the person: a stage began or went on; something to know.
+struct TellStage {
+  std::string text;
+};
+struct TellNote {
+  std::string text;
+};
+
+// The generation is over; nothing follows. The ranks are to be ended and reaped.
+struct EndRun {
+  int exit_code = 0;    // 0, 1 failure, 2 bad input, 130 stopped when asked to
+  std::string message;  // the cause; empty with 0
+  bool resumable = false;
+};
+
+using Action =
+    std::variant<SendPrepare, SendMeasureProfile, SendMeasureLink, SendTrain, SendProposePause, SendCommitPause,
+                 SendCancelPause, SendVerdict, SendExit, MakePlan, TellStage, TellNote, EndRun>;
+
+}  // namespace weft

@@ -1,0 +1,401 @@
+#include "coordinator/membership/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace weft {
+namespace {
+
+// A rank that is killed takes its neighbours with it within moments, and the death of the launcher kills them all: the
+// cause is told after so long, so that a launcher that died first is seen as the cause.
+constexpr Duration kBlameDelay = std::chrono::milliseconds(300);
+constexpr Duration kExitTimeout = std::chrono::seconds(5);
+
+std::string Seconds(Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+}
+
+int ExitCodeFor(const Status& status) {
+  const bool input = status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kNotFound ||
+                     status.code() == StatusCode::kOutOfRange || status.code() == StatusCode::kDataLoss;
+  return input ? 2 : 1;
+}
+
+}  // namespace
+
+Generation::Generation(GenerationOptions options, TimePoint now)
+    : options_(std::move(options)), iteration_(options_.start_iteration), saved_(options_.start_iteration > 0) {
+  members_.resize(static_cast<std::size_t>(world_size()));
+  Enter(State::kRegistering, now + options_.register_timeout);
+  actions_.push_back(TellStage{"starting " + std::to_string(options_.workers) + " workers and " +
+                               std::to_string(options_.servers) + (options_.servers == 1 ? " server" : " servers")});
+}
+
+std::vector<Action> Generation::TakeActions() { return std::exchange(actions_, {}); }
+
+std::string Generation::NameOf(int rank) const {
+  return IsWorker(rank) ? "worker " + std::to_string(rank) : "server " + std::to_string(rank - options_.workers);
+}
+
+std::string Generation::Describe(int rank) const {
+  const Member& member = members_[static_cast<std::size_t>(rank)];
+  return NameOf(rank) + (member.registered ? " (pid " + std::to_string(member.pid) + ")" : "");
+}
+
+Generation::Member* Generation::Find(int rank) {
+  if (ended() || rank < 0 || rank >= world_size()) return nullptr;
+  return &members_[static_cast<std::size_t>(rank)];
+}
+
+void Generation::Enter(State state, TimePoint deadline) {
+  state_ = state;
+  deadline_ = deadline;
+  ClearDelivered();
+}
+
+void Generation::ClearDelivered() {
+  for (Member& member : members_) member.delivered = false;
+}
+
+bool Generation::AllDelivered(bool workers_only) const {
+  const auto last = members_.begin() + (workers_only ? options_.workers : world_size());
+  return std::all_of(members_.begin(), last, [](const Member& member) { return member.delivered; });
+}
+
+std::string Generation::Missing(bool workers_only) const {
+  std::string names;
+  for (int rank = 0; rank < (workers_only ? options_.workers : world_size()); ++rank) {
+    if (members_[static_cast<std::size_t>(rank)].delivered) continue;
+    names += (names.empty() ? "" : ", ") + Describe(rank);
+  }
+  return names;
+}
+
+template <typename Message>
+void Generation::ToAll(Message message, bool workers_only) {
+  for (int rank = 0; rank < (workers_only ? options_.workers : world_size()); ++rank) {
+    message.rank = rank;
+    actions_.push_back(message);
+  }
+}
+
+Status Generation::OnRegister(const Registration& registration, TimePoint now) {
+  if (registration.generation != options_.number) {
+    return FailedPreconditionError("generation: " + std::to_string(registration.generation) + " is not the current " +
+                                   std::to_string(options_.number));
+  }
+  if (registration.job != options_.job) {
+    return FailedPreconditionError("job: '" + registration.job + "' is not '" + options_.job + "'");
+  }
+  if (state_ != State::kRegistering) return FailedPreconditionError("the generation is complete");
+  Member* member = Find(registration.rank);
+  if (member == nullptr) {
+    return InvalidArgumentError("rank: " + std::to_string(registration.rank) + " is not below " +
+                                std::to_string(world_size()));
+  }
+  const MemberRole role = IsWorker(registration.rank) ? MemberRole::kWorker : MemberRole::kServer;
+  const int index = registration.rank - (role == MemberRole::kServer ? options_.workers : 0);
+  if (registration.role != role || registration.index != index) {
+    return InvalidArgumentError("rank " + std::to_string(registration.rank) + " is " + NameOf(registration.rank) +
+                                ", not another role or index");
+  }
+  if (member->registered) return AlreadyExistsError(NameOf(registration.rank) + " is registered already");
+  *member = {.registered = true, .attending = true, .pid = registration.pid, .delivered = true, .last_word = now};
+  if (AllDelivered(false)) Prepare(now);
+  return OkStatus();
+}
+
+void Generation::Prepare(TimePoint now) {
+  Enter(State::kPreparing, now + options_.prepare_timeout);
+  actions_.push_back(TellStage{"reading the data and making the model"});
+  ToAll(SendPrepare{});
+}
+
+void Generation::OnReady(int rank, const Readiness& readiness, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kPreparing || member->delivered) return;
+  member->delivered = true;
+  parameter_count_ = std::max(parameter_count_, readiness.parameter_count);
+  iterations_per_epoch_ = std::max(iterations_per_epoch_, readiness.iterations_per_epoch);
+  total_iterations_ = std::max(total_iterations_, readiness.total_iterations);
+  if (!readiness.note.empty()) actions_.push_back(TellNote{NameOf(rank) + ": " + readiness.note});
+  if (!AllDelivered(false)) return;
+  if (options_.measure) {
+    Measure(now);
+  } else {
+    Enter(State::kPlanning, now + options_.measure_timeout);
+    actions_.push_back(MakePlan{});
+  }
+}
+
+void Generation::Measure(TimePoint now) {
+  Enter(State::kProfiling, now + options_.measure_timeout);
+  actions_.push_back(TellStage{"measuring the model"});
+  ToAll(SendMeasureProfile{}, /*workers_only=*/true);
+}
+
+void Generation::OnProfile(int rank, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kProfiling || !IsWorker(rank)) return;
+  member->delivered = true;
+  if (!AllDelivered(/*workers_only=*/true)) return;
+  next_pair_ = 0;
+  Enter(State::kLinking, now + options_.measure_timeout);
+  NextLink(now);
+}
+
+void Generation::NextLink(TimePoint now) {
+  const int pairs = options_.workers * options_.servers;
+  if (next_pair_ == pairs) {
+    Enter(State::kPlanning, now + options_.measure_timeout);
+    actions_.push_back(TellStage{"planning"});
+    actions_.push_back(MakePlan{});
+    return;
+  }
+  const int worker = next_pair_ / options_.servers;
+  const int server = options_.workers + next_pair_ % options_.servers;
+  deadline_ = now + options_.measure_timeout;
+  actions_.push_back(TellStage{"measuring links: " + std::to_string(next_pair_ + 1) + " of " + std::to_string(pairs)});
+  // The server first, so that it listens when the worker's first ping comes.
+  actions_.push_back(SendMeasureLink{.rank = server, .worker_rank = worker, .server_rank = server});
+  actions_.push_back(SendMeasureLink{.rank = worker, .worker_rank = worker, .server_rank = server});
+}
+
+void Generation::OnLink(int rank, int server_rank, TimePoint now) {
+  if (state_ != State::kLinking || rank != next_pair_ / options_.servers ||
+      server_rank != options_.workers + next_pair_ % options_.servers) {
+    return;
+  }
+  ++next_pair_;
+  NextLink(now);
+}
+
+void Generation::OnPlanMade(const Status& status, TimePoint now) {
+  if (state_ != State::kPlanning) return;
+  if (!status.ok()) return Fail(ExitCodeFor(status), "the plan could not be made: " + status.message());
+  Train(now);
+}
+
+void Generation::Train(TimePoint now) {
+  Enter(State::kTraining, now);
+  for (Member& member : members_) member.last_word = now;
+  iteration_time_ = last_checkpoint_ = now;
+  actions_.push_back(TellStage{"training"});
+  ToAll(SendTrain{});
+}
+
+void Generation::OnIteration(int rank, std::int64_t iteration, double iteration_seconds, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kTraining) return;
+  member->last_word = now;
+  iteration_seconds_ = iteration_seconds;
+  if (iteration <= iteration_) return;
+  iteration_ = iteration;
+  iteration_time_ = now;
+}
+
+void Generation::ProposePauseIfDue(TimePoint now) {
+  const bool due = options_.checkpoint_interval.count() > 0 && now - last_checkpoint_ >= options_.checkpoint_interval;
+  if (pause_.has_value() || (!stop_asked_ && !due)) return;
+  if (std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.finished; })) return;
+  // Reports come in batches: by now the ranks are further than the last one told.
+  const double seconds = std::max(iteration_seconds_, 1e-5);
+  const double since = ToSeconds(now - iteration_time_);
+  const std::int64_t ahead =
+      iteration_seconds_ > 0 ? static_cast<std::int64_t>(std::ceil((since + ahead_seconds_) / seconds)) : 1;
+  const std::int64_t proposal = std::max(iteration_ + ahead + 1, least_proposal_);
+  // The end is nearer than the pause; the final model is saved there.
+  if (total_iterations_ > 0 && proposal >= total_iterations_) return;
+  pause_ = Pause{.iteration = proposal, .stop = stop_asked_, .deadline = now + options_.silence_timeout};
+  ClearDelivered();
+  ToAll(SendProposePause{.iteration = proposal});
+}
+
+void Generation::OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration,
+                        TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kTraining) return;
+  member->last_word = now;
+  if (!pause_ || pause_->committed || pause_->iteration != iteration) return;
+  member->delivered = true;
+  pause_->refused = pause_->refused || !accepted;
+  pause_->furthest = std::max(pause_->furthest, current_iteration);
+  if (!AllDelivered(false)) return;
+  if (pause_->refused) {
+    ToAll(SendCancelPause{.iteration = iteration});
+    ahead_seconds_ *= 2;
+    least_proposal_ = std::max(iteration, pause_->furthest) + 2;
+    DropPause();
+    ProposePauseIfDue(now);
+    return;
+  }
+  pause_->committed = true;
+  pause_->stop = stop_asked_;
+  pause_->deadline = now + options_.silence_timeout;
+  ClearDelivered();
+  ToAll(SendCommitPause{.iteration = iteration, .stop = pause_->stop});
+}
+
+void Generation::OnCheckpoint(int rank, std::int64_t iteration, const std::string& path, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kTraining) return;
+  member->last_word = now;
+  if (!pause_ || !pause_->committed || pause_->iteration != iteration) return;
+  member->delivered = true;
+  saved_ = saved_ || !path.empty();
+  if (AllDelivered(false)) EndPause(now);
+}
+
+void Generation::EndPause(TimePoint now) {
+  const bool stop = pause_->stop;
+  last_checkpoint_ = iteration_time_ = now;
+  DropPause();
+  if (stop) Exit(130, "stopped", now);
+}
+
+void Generation::OnEvaluation(std::int64_t iteration, double accuracy, bool final, TimePoint now) {
+  if (state_ != State::kTraining) return;
+  if (final) {
+    final_evaluation_ = true;
+    return FinishIfComplete(now);
+  }
+  if (!options_.target_accuracy.has_value()) return;
+  for (Member& member : members_) member.last_word = now;
+  ToAll(SendVerdict{.iteration = iteration, .stop = accuracy >= *options_.target_accuracy}, /*workers_only=*/true);
+}
+
+void Generation::OnFinished(int rank, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || state_ != State::kTraining || !IsWorker(rank)) return;
+  member->finished = true;
+  member->last_word = now;
+  // Whoever finished will not come to a pause any more.
+  if (pause_.has_value() && !pause_->committed) {
+    ToAll(SendCancelPause{.iteration = pause_->iteration});
+    DropPause();
+  }
+  FinishIfComplete(now);
+}
+
+void Generation::FinishIfComplete(TimePoint now) {
+  const bool finished = std::all_of(members_.begin(), members_.begin() + options_.workers,
+                                    [](const Member& member) { return member.finished; });
+  if (finished && final_evaluation_) Exit(0, "", now);
+}
+
+void Generation::Exit(int exit_code, const std::string& reason, TimePoint now) {
+  end_ = {.exit_code = exit_code, .message = reason, .resumable = exit_code != 0 && saved_};
+  Enter(State::kExiting, now + kExitTimeout);
+  ToAll(SendExit{.code = 0, .reason = reason});
+  EndIfGone(now);
+}
+
+void Generation::EndIfGone(TimePoint now) {
+  if (state_ != State::kExiting) return;
+  const bool attending =
+      std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.attending; });
+  if ((attending || !launcher_ended_) && now < deadline_) return;
+  state_ = State::kEnded;
+  actions_.push_back(end_);
+}
+
+void Generation::Fail(int exit_code, const std::string& cause) {
+  if (ended()) return;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (members_[static_cast<std::size_t>(rank)].attending) {
+      actions_.push_back(SendExit{.rank = rank, .code = exit_code, .reason = cause});
+    }
+  }
+  state_ = State::kEnded;
+  actions_.push_back(EndRun{.exit_code = exit_code, .message = cause, .resumable = saved_});
+}
+
+void Generation::OnFailure(int rank, const Status& status) {
+  if (Find(rank) == nullptr || state_ == State::kExiting || first_lost_.has_value()) return;
+  Fail(ExitCodeFor(status), NameOf(rank) + ": " + status.message());
+}
+
+void Generation::OnStreamLost(int rank, TimePoint now) {
+  Member* member = Find(rank);
+  if (member == nullptr || !member->attending) return;
+  member->attending = false;
+  if (state_ == State::kExiting) return EndIfGone(now);
+  if (first_lost_.has_value()) return;
+  first_lost_ = rank;
+  lost_deadline_ = now + kBlameDelay;
+}
+
+void Generation::OnLauncherEnded(const std::string& how, bool by_signal, TimePoint now) {
+  if (ended()) return;
+  launcher_ended_ = true;
+  if (state_ == State::kExiting) return EndIfGone(now);
+  if (by_signal || !first_lost_.has_value()) {
+    const std::string missing = state_ == State::kRegistering ? Missing(false) : "";
+    return Fail(1, how + (missing.empty() ? "" : " before registration of " + missing));
+  }
+  Fail(1, Describe(*first_lost_) + " died");
+}
+
+void Generation::OnStopAsked(TimePoint now) {
+  if (ended() || stop_asked_ || state_ == State::kExiting) return;
+  stop_asked_ = true;
+  if (state_ != State::kTraining) {
+    for (int rank = 0; rank < world_size(); ++rank) {
+      if (members_[static_cast<std::size_t>(rank)].attending) {
+        actions_.push_back(SendExit{.rank = rank, .code = 0, .reason = "stopped"});
+      }
+    }
+    state_ = State::kEnded;
+    actions_.push_back(EndRun{.exit_code = 130, .message = "stopped", .resumable = saved_});
+    return;
+  }
+  actions_.push_back(TellStage{"stopping after a checkpoint"});
+  ProposePauseIfDue(now);
+}
+
+void Generation::OnTick(TimePoint now) {
+  if (ended()) return;
+  if (state_ == State::kExiting) return EndIfGone(now);
+  if (first_lost_.has_value()) {
+    if (now >= lost_deadline_) Fail(1, Describe(*first_lost_) + " died");
+    return;
+  }
+  switch (state_) {
+    case State::kRegistering:
+      if (now >= deadline_) Fail(1, Missing(false) + " did not register within " + Seconds(options_.register_timeout));
+      return;
+    case State::kPreparing:
+      if (now >= deadline_) Fail(1, Missing(false) + " was not ready within " + Seconds(options_.prepare_timeout));
+      return;
+    case State::kProfiling:
+      if (now >= deadline_) {
+        Fail(1, Missing(true) + " did not measure the model within " + Seconds(options_.measure_timeout));
+      }
+      return;
+    case State::kLinking:
+      if (now >= deadline_) {
+        Fail(1, Describe(next_pair_ / options_.servers) + " did not measure its link to " +
+                    Describe(options_.workers + next_pair_ % options_.servers) + " within " +
+                    Seconds(options_.measure_timeout));
+      }
+      return;
+    case State::kTraining:
+      break;
+    default:
+      return;
+  }
+  if (pause_.has_value() && now >= pause_->deadline) {
+    return Fail(1, Missing(false) + (pause_->committed ? " did not save a checkpoint" : " did not answer a pause") +
+                       " within " + Seconds(options_.silence_timeout));
+  }
+  for (int rank = 0; rank < options_.workers; ++rank) {
+    const Member& member = members_[static_cast<std::size_t>(rank)];
+    if (!pause_.has_value() && !member.finished && now - member.last_word >= options_.silence_timeout) {
+      return Fail(1, Describe(rank) + " has not been heard of for " + Seconds(options_.silence_timeout));
+    }
+  }
+  ProposePauseIfDue(now);
+}
+
+}  // namespace weft
