@@ -1,0 +1,56 @@
+#include "agent/transport/mpi/mpi_transport.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <utility>
+
+#include "agent/transport/mpi/progress.h"
+#include "common/check.h"
+
+namespace weft {
+
+Result<std::unique_ptr<MpiTransport>> MpiTransport::Create(const MpiOptions& options, TimePoint deadline) {
+  WEFT_CHECK(options.part_bytes > 0 && options.part_bytes <= INT_MAX) << options.part_bytes;
+  auto progress = std::make_shared<MpiProgress>(options);
+  WEFT_RETURN_IF_ERROR(MpiProgress::Start(progress, deadline));
+  return std::unique_ptr<MpiTransport>(new MpiTransport(std::move(progress)));
+}
+
+MpiTransport::~MpiTransport() { progress_->Stop(); }
+
+int MpiTransport::rank() const { return progress_->rank(); }
+int MpiTransport::world_size() const { return progress_->world_size(); }
+std::string MpiTransport::description() const { return progress_->description(); }
+
+void MpiTransport::Send(int to, Tag tag, std::span<const std::byte> data, Completion done) {
+  WEFT_CHECK(to >= 0 && to < world_size()) << "rank " << to;
+  // MPI's receives take memory that is not constant; a send leaves it alone.
+  const std::span<std::byte> bytes(const_cast<std::byte*>(data.data()), data.size());
+  progress_->Post({.direction = MpiProgress::Direction::kSend,
+                   .peer = to,
+                   .tag = tag.value(),
+                   .data = bytes,
+                   .done = std::move(done)});
+}
+
+void MpiTransport::Receive(int from, Tag tag, std::span<std::byte> data, Completion done) {
+  WEFT_CHECK(from >= 0 && from < world_size()) << "rank " << from;
+  progress_->Post({.direction = MpiProgress::Direction::kReceive,
+                   .peer = from,
+                   .tag = tag.value(),
+                   .data = data,
+                   .done = std::move(done)});
+}
+
+void MpiTransport::Abort(const Status& cause) { progress_->Abort(cause); }
+
+Status MpiTransport::Shutdown(TimePoint deadline) { return progress_->Shutdown(deadline); }
+
+void ExitWithoutFinalize(int code) {
+  std::fflush(nullptr);
+  _exit(code);
+}
+
+}  // namespace weft

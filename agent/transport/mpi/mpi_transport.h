@@ -1,0 +1,64 @@
+// Messages between processes, over Open MPI. One progress thread makes every MPI call (progress.h); the functions here
+// queue operations to it.
+//
+// A message of more than `part_bytes` goes in parts. When its receiver's buffer has another size, the operation ends
+// with DATA_LOSS, and what else is sent with that tag is not defined. A peer's death is mostly not seen here: mpirun
+// ends all ranks, or the caller's deadline passes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "agent/transport/transport.h"
+#include "common/clock.h"
+#include "common/status.h"
+
+namespace weft {
+
+class MpiProgress;
+
+struct MpiOptions {
+  std::size_t part_bytes = std::size_t{1} << 30;  // at most what an int counts
+  // The longest that the progress thread sleeps between two looks at the network, while nothing arrives. A message that
+  // comes after a long silence is seen up to this much later; an idle rank costs about 10 us of processor per look.
+  Duration longest_sleep = std::chrono::microseconds(500);
+};
+
+class MpiTransport : public Transport {
+ public:
+  // Starts the progress thread, which calls MPI_Init_thread, and waits for it until `deadline`. At most once a process.
+  // DEADLINE_EXCEEDED: a peer did not come; end the process with ExitWithoutFinalize. FAILED_PRECONDITION: the MPI
+  // library carries smaller tags than Tag::kMaxValue. (Other failures of MPI_Init end the process with Open MPI's own
+  // message: MPI gives no way to catch them.)
+  static Result<std::unique_ptr<MpiTransport>> Create(const MpiOptions& options, TimePoint deadline);
+
+  // Stops the progress thread. Without Shutdown before it, MPI is not finalized and mpirun takes the rank for failed.
+  ~MpiTransport() override;
+
+  int rank() const override;
+  int world_size() const override;
+  void Send(int to, Tag tag, std::span<const std::byte> data, Completion done) override;
+  void Receive(int from, Tag tag, std::span<std::byte> data, Completion done) override;
+  // Receives are cancelled. What MPI can't give up within 100 ms (a peer stands still in mid-transfer) is left to it:
+  // then MPI is never called again, so that it does not touch the buffers, and Shutdown refuses.
+  void Abort(const Status& cause) override;
+  std::string description() const override;
+
+  // Ends what is in flight as Abort does, waits for all ranks to come here, and finalizes MPI. Not from a `done`.
+  // DEADLINE_EXCEEDED: a rank did not come, or MPI_Finalize hangs. FAILED_PRECONDITION: an Abort left buffers to MPI.
+  // After an error, end the process with ExitWithoutFinalize.
+  Status Shutdown(TimePoint deadline);
+
+ private:
+  explicit MpiTransport(std::shared_ptr<MpiProgress> progress) : progress_(std::move(progress)) {}
+
+  // Shared with the thread, which may outlive this object when it hangs in MPI_Init or MPI_Finalize.
+  const std::shared_ptr<MpiProgress> progress_;
+};
+
+// Flushes standard output and error and ends the process without destructors and without MPI_Finalize, which waits for
+// ranks that may never come. mpirun then ends the other ranks.
+[[noreturn]] void ExitWithoutFinalize(int code);
+
+}  // namespace weft
