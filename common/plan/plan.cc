@@ -1,15 +1,16 @@
 #include "common/plan/plan.h"
 
 namespace weft {
-namespace {
 
-// The t mod T at which the group synchronizes.
 int PhaseOf(PhaseRule rule, int period, int group) {
   const int residue = group % period;
   return rule == PhaseRule::kFormula ? residue : (period - residue) % period;
 }
 
-}  // namespace
+int SlotOf(int worker, std::int64_t round, int server, int workers, int servers) {
+  const std::int64_t ahead = static_cast<std::int64_t>(server) * workers / servers;
+  return static_cast<int>((worker + round + ahead) % workers);
+}
 
 bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration) {
   return iteration % period == PhaseOf(rule, period, group);

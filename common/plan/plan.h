@@ -23,8 +23,9 @@ enum class StrategyType {
   kSGP,
 };
 
-// Which consecutive layers are sent as one.
-enum class Fusion { kPerLayer, kMGWFBP, kOptimal };
+// Which consecutive layers are sent as one. Balanced is the planner's own for InterleavedPS: runs of nearly equal bytes,
+// so that each of the T phases carries nearly the same.
+enum class Fusion { kPerLayer, kMGWFBP, kOptimal, kBalanced };
 
 // When group i synchronizes, t the 1-based iteration: (t + i) mod T = 0, or i mod T = t mod T.
 enum class PhaseRule { kFigure, kFormula };
@@ -90,7 +91,7 @@ struct PlanGroup {
   std::int64_t bytes = 0;
   double window_from_us = 0;        // may be negative: before the start of backward
   double window_to_us = 0;
-  double slot_us = 0;               // worker p of round r owns [from + q*slot, from + (q+1)*slot), q = (p + r) mod P
+  double slot_us = 0;               // worker p owns [from + q*slot, from + (q+1)*slot), q = SlotOf(p, round, server, …)
   double transfer_us = 0;           // alpha + beta * bytes, one worker, one direction
   double stall_us = 0;              // predicted, of the worst worker in that iteration
 };
@@ -114,6 +115,16 @@ struct Plan {
 
 // True when the group with this index synchronizes in 1-based iteration t. Every group does exactly once in any T.
 bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration);
+
+// The phase of a group: the t mod T at which it synchronizes.
+int PhaseOf(PhaseRule rule, int period, int group);
+
+// The place of a worker in the order in which a server serves a round: (worker + round) mod P on server 0, so that no
+// worker is always last; each further server is P/S places ahead, so that a worker does not send to two servers at once.
+int SlotOf(int worker, std::int64_t round, int server, int workers, int servers);
+
+// How many floats a layer of so many bytes takes in the flat weight vector.
+inline std::int64_t FloatsOf(std::int64_t bytes) { return (bytes + 3) / 4; }
 
 // How often the group has synchronized in iterations 1..iteration: the number of the round that comes next, from 0.
 std::int64_t RoundsThrough(PhaseRule rule, int period, int group, std::int64_t iteration);
