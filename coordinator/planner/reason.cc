@@ -1,0 +1,65 @@
+#include "coordinator/planner/reason.h"
+
+#include <cctype>
+#include <cstdio>
+
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+namespace {
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+// 0.1234 as "12 %", 0.0123 as "1.2 %".
+std::string Percent(double share) {
+  const double percent = share * 100;
+  return Fixed(percent, percent < 9.95 && percent != 0 ? 1 : 0) + " %";
+}
+
+std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
+  const std::string figures = "a predicted stall of " + Percent(stall) + " of compute with the busiest link busy for " +
+                              Percent(plan.link_use) + " of the time";
+  const std::string period = "T = " + std::to_string(plan.period);
+  if (plan.strategy != StrategyType::kInterleavedPS) {
+    return "every group is sent in every iteration, with " + figures;
+  }
+  switch (choice) {
+    case PeriodChoice::kGiven:
+      return period + " was asked for and has " + figures;
+    case PeriodChoice::kSmallest:
+      return period + " is the smallest period within " + Percent(kMaxStallShare) + " stall and " +
+             Percent(kMaxLinkUse) + " link use, with " + figures;
+    case PeriodChoice::kBest:
+      return "no period up to " + std::to_string(kMaxChosenPeriod) + " stays within " + Percent(kMaxStallShare) +
+             " stall and " + Percent(kMaxLinkUse) + " link use, and " + period + " comes nearest with " + figures;
+  }
+  return period;
+}
+
+}  // namespace
+
+std::string Reason(const Plan& plan, PeriodChoice choice) {
+  if (plan.workers == 1) return "One worker exchanges nothing, so the period does not matter.";
+  const double stall = plan.iteration_us / plan.compute_us - 1;
+  const double gain = plan.workers * plan.compute_us / plan.iteration_us;
+  std::string text = WhyPeriod(plan, choice, stall);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  text += "; " + std::to_string(plan.workers) + " workers do " + Fixed(gain, gain < 10 ? 2 : 1) +
+          " times the work of one alone";
+  if (gain <= 1) {
+    text += ", so distributing does not pay";
+  } else if (stall <= kMaxStallShare) {
+    text += ", and compute is the limit: more servers would gain nothing";
+  } else if (plan.link_use > kMaxLinkUse) {
+    text += ", and the network is the limit: more servers, a longer period or a faster link would help";
+  } else {
+    text += ", and waiting for transfers is the limit";
+  }
+  return text + ".";
+}
+
+}  // namespace weft

@@ -1,0 +1,20 @@
+// The plan's sentence for the person who reads it.
+#pragma once
+
+#include <string>
+
+#include "common/plan/plan.h"
+
+namespace weft {
+
+enum class PeriodChoice {
+  kGiven,     // by the request
+  kSmallest,  // the smallest that stays within the limits
+  kBest,      // none does; the best there is
+};
+
+// Why this period, and whether distributing pays: K workers do K * compute / iteration times the work of one alone.
+// Says when compute is the limit, so that more servers would gain nothing. One sentence without a full stop inside.
+std::string Reason(const Plan& plan, PeriodChoice choice);
+
+}  // namespace weft
