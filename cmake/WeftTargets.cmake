@@ -10,11 +10,15 @@ function(weft_library name)
   endif()
 endfunction()
 
+# What `make` builds: every weft_binary, and neither tests nor benchmarks.
+add_custom_target(programs)
+
 # weft_binary(NAME SRCS a.cc … DEPS target …): an executable in build/<preset>/bin.
 function(weft_binary name)
   cmake_parse_arguments(arg "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE weft_flags ${arg_DEPS})
+  add_dependencies(programs ${name})
 endfunction()
 
 # weft_test(NAME SRCS a.cc … DEPS target … [LABELS label …] [TIMEOUT seconds]): a GoogleTest program, one CTest entry.

@@ -21,8 +21,11 @@ endif()
 
 add_library(weft_flags INTERFACE)
 target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
-target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror
-                       "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+target_compile_options(weft_flags INTERFACE -Wall -Wextra -Werror "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Clang's -Wconversion takes in the conversions between signed and unsigned and from integers to floats as well.
+  target_compile_options(weft_flags INTERFACE -Wconversion -Wshadow)
+endif()
 if(WEFT_THREAD_SAFETY)
   target_compile_options(weft_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
 endif()
