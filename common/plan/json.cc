@@ -140,13 +140,12 @@ std::string PlanToJson(const Plan& plan) {
     shards.push_back(
         {{"group", shard.group}, {"server", shard.server}, {"first", shard.first}, {"count", shard.count}});
   }
-  const ordered_json out = {{"strategy", Name(plan.strategy)}, {"workers", plan.workers},
-                            {"servers", plan.servers},         {"period", plan.period},
-                            {"fusion", Name(plan.fusion)},     {"phase", Name(plan.phase)},
-                            {"window", Name(plan.window)},     {"tail", Name(plan.tail)},
-                            {"compute_us", plan.compute_us},   {"iteration_us", plan.iteration_us},
-                            {"link_use", plan.link_use},       {"reason", plan.reason},
-                            {"groups", std::move(groups)},     {"shards", std::move(shards)}};
+  const ordered_json out = {
+      {"strategy", Name(plan.strategy)}, {"workers", plan.workers},           {"servers", plan.servers},
+      {"period", plan.period},           {"fusion", Name(plan.fusion)},       {"phase", Name(plan.phase)},
+      {"window", Name(plan.window)},     {"tail", Name(plan.tail)},           {"forward_us", plan.forward_us},
+      {"compute_us", plan.compute_us},   {"iteration_us", plan.iteration_us}, {"link_use", plan.link_use},
+      {"reason", plan.reason},           {"groups", std::move(groups)},       {"shards", std::move(shards)}};
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -162,6 +161,7 @@ Result<Plan> ParsePlan(std::string_view text) {
   top.Enum("phase", &plan.phase);
   top.Enum("window", &plan.window);
   top.Enum("tail", &plan.tail);
+  top.Time("forward_us", &plan.forward_us);
   top.Time("compute_us", &plan.compute_us);
   top.Time("iteration_us", &plan.iteration_us);
   top.Time("link_use", &plan.link_use);

@@ -23,8 +23,8 @@ enum class StrategyType {
   kSGP,
 };
 
-// Which consecutive layers are sent as one. Balanced is the planner's own for InterleavedPS: runs of nearly equal bytes,
-// so that each of the T phases carries nearly the same.
+// Which consecutive layers are sent as one. Balanced is the planner's own for InterleavedPS: runs of nearly equal
+// bytes, so that each of the T phases carries nearly the same.
 enum class Fusion { kPerLayer, kMGWFBP, kOptimal, kBalanced };
 
 // When group i synchronizes, t the 1-based iteration: (t + i) mod T = 0, or i mod T = t mod T.
@@ -43,10 +43,10 @@ enum class Apply { kDeadline, kLate };
 
 struct LayerTiming {
   std::string name;
-  std::int64_t bytes = 0;         // parameters of this layer, float32; 0 for none, and for tied weights
+  std::int64_t bytes = 0;  // parameters of this layer, float32; 0 for none, and for tied weights
   double forward_us = 0;
   double backward_us = 0;
-  double backward_start_us = 0;   // tau_b(l)
+  double backward_start_us = 0;  // tau_b(l)
 };
 
 struct Timeline {
@@ -84,33 +84,34 @@ struct Shard {
 
 struct PlanGroup {
   int index = 0;
-  int phase = 0;                    // the t mod T at which it synchronizes
-  int first_layer = 0;              // forward indices, both included
+  int phase = 0;        // the t mod T at which it synchronizes
+  int first_layer = 0;  // forward indices, both included
   int last_layer = 0;
   std::vector<std::string> layers;  // in backward order
   std::int64_t bytes = 0;
-  double window_from_us = 0;        // may be negative: before the start of backward
+  double window_from_us = 0;  // may be negative: before the start of backward
   double window_to_us = 0;
-  double slot_us = 0;               // worker p owns [from + q*slot, from + (q+1)*slot), q = SlotOf(p, round, server, …)
-  double transfer_us = 0;           // alpha + beta * bytes, one worker, one direction
-  double stall_us = 0;              // predicted, of the worst worker in that iteration
+  double slot_us = 0;      // worker p owns [from + q*slot, from + (q+1)*slot), q = SlotOf(p, round, server, …)
+  double transfer_us = 0;  // alpha + beta * bytes, one worker, one direction
+  double stall_us = 0;     // predicted, of the worst worker in that iteration
 };
 
 struct Plan {
   StrategyType strategy = StrategyType::kInterleavedPS;
   int workers = 1;
   int servers = 1;
-  int period = 1;                   // T
+  int period = 1;  // T
   Fusion fusion = Fusion::kOptimal;
   PhaseRule phase = PhaseRule::kFigure;
   WindowRule window = WindowRule::kWholeIteration;
   Tail tail = Tail::kMeasured;
+  double forward_us = 0;  // from the start of an iteration to the start of backward
   double compute_us = 0;
-  double iteration_us = 0;          // compute plus the mean stall over T iterations
-  double link_use = 0;              // predicted share of time for which the busiest link is busy, 0 to 1
-  std::vector<PlanGroup> groups;    // by index
-  std::vector<Shard> shards;        // every group's floats exactly once
-  std::string reason;               // one sentence: why this T, and whether distributing pays
+  double iteration_us = 0;        // compute plus the mean stall over T iterations
+  double link_use = 0;            // predicted share of time for which the busiest link is busy, 0 to 1
+  std::vector<PlanGroup> groups;  // by index
+  std::vector<Shard> shards;      // every group's floats exactly once
+  std::string reason;             // one sentence: why this T, and whether distributing pays
 };
 
 // True when the group with this index synchronizes in 1-based iteration t. Every group does exactly once in any T.
@@ -120,7 +121,8 @@ bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration)
 int PhaseOf(PhaseRule rule, int period, int group);
 
 // The place of a worker in the order in which a server serves a round: (worker + round) mod P on server 0, so that no
-// worker is always last; each further server is P/S places ahead, so that a worker does not send to two servers at once.
+// worker is always last; each further server is P/S places ahead, so that a worker does not send to two servers at
+// once.
 int SlotOf(int worker, std::int64_t round, int server, int workers, int servers);
 
 // How many floats a layer of so many bytes takes in the flat weight vector.

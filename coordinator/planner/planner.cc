@@ -70,6 +70,7 @@ class Builder {
     plan.phase = request_.options.phase;
     plan.window = request_.options.window;
     plan.tail = request_.options.tail;
+    plan.forward_us = request_.timeline.forward_us();
     plan.compute_us = request_.timeline.compute_us();
     plan.shards = SpreadShards(request_.timeline, runs, period, request_.servers, busiest_);
     plan.groups.resize(runs.size());

@@ -15,6 +15,7 @@ Plan TwoGroups() {
   plan.fusion = Fusion::kMGWFBP;
   plan.window = WindowRule::kAfterBackward;
   plan.tail = Tail::kHalf;
+  plan.forward_us = 1.0 / 7;
   plan.compute_us = 1.0 / 3;
   plan.iteration_us = 0.1 + 0.2;
   plan.link_use = 1e-17;
@@ -69,6 +70,7 @@ TEST(PlanJson, RoundTrip_GivesTheSameBits) {
   const Result<Plan> read = ParsePlan(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(PlanToJson(*read), text);
+  EXPECT_EQ(read->forward_us, plan.forward_us);
   EXPECT_EQ(read->compute_us, plan.compute_us);
   EXPECT_EQ(read->iteration_us, plan.iteration_us);
   EXPECT_EQ(read->link_use, plan.link_use);
