@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/transport/random_delay.h"
 #include "common/check.h"
 
 namespace weft {
@@ -17,14 +18,6 @@ constexpr std::size_t kCopyChunkBytes = 64 << 10;
 constexpr Duration kIdleWait = std::chrono::seconds(1);
 
 std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
-
-// A well-mixed function of its arguments (the finalizer of splitmix64, Steele et al. 2014).
-std::uint64_t Mix(std::uint64_t state, std::uint64_t value) {
-  std::uint64_t z = state + 0x9e3779b97f4a7c15ULL + value;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 std::vector<LinkModel> LinksOf(const LoopbackOptions& options, int world_size) {
   if (options.links.empty()) return std::vector<LinkModel>(Index(world_size));
@@ -175,7 +168,7 @@ void LoopbackNetwork::AdvanceTo(TimePoint time) {
   while (true) {
     const std::optional<TimePoint> end = fluid_.NextEnd();
     const bool arrival_due = !arrivals_.empty() && arrivals_.top().time <= time;
-    if (end && *end <= time && (!arrival_due || *end <= arrivals_.top().time)) {
+    if (end && *end <= time && (!arrival_due || *end < arrivals_.top().time)) {
       now_ = *end;
       fluid_.AdvanceTo(now_);
       const std::int64_t id = fluid_.TakeEnded().value();
@@ -243,7 +236,7 @@ void LoopbackNetwork::ApplySend(int from, int to, Tag tag, std::span<const std::
       message->death_bytes = std::llround(death.fraction * static_cast<double>(data.size()));
     }
   }
-  Channel& target = channel(from, to, tag.value());
+  Channel& target = channel(from, to, tag);
   if (cut_[Index(from)] || cut_[Index(to)]) {
     target.lost.push_back(std::move(message));
     return;
@@ -257,7 +250,7 @@ void LoopbackNetwork::ApplyReceive(int from, int to, Tag tag, std::span<std::byt
     done(refusal);
     return;
   }
-  Channel& source = channel(from, to, tag.value());
+  Channel& source = channel(from, to, tag);
   PostedReceive receive{data, std::move(done)};
   if (source.arrived.empty()) {
     source.receives.push_back(std::move(receive));
@@ -326,14 +319,11 @@ void LoopbackNetwork::ApplyCut(int rank) {
   }
 }
 
-LoopbackNetwork::Channel& LoopbackNetwork::channel(int from, int to, int tag) {
-  const auto [entry, added] = channels_.try_emplace(std::tuple(from, to, tag));
-  if (added) {
-    entry->second.from = from;
-    entry->second.to = to;
-    entry->second.tag = tag;
-  }
-  return entry->second;
+LoopbackNetwork::Channel& LoopbackNetwork::channel(int from, int to, Tag tag) {
+  const auto entry = channels_.find(std::tuple(from, to, tag.value()));
+  if (entry != channels_.end()) return entry->second;
+  return channels_.emplace(std::tuple(from, to, tag.value()), Channel{.from = from, .to = to, .tag = tag})
+      .first->second;
 }
 
 // Puts the first message that has not left on the wire. Requires that there is one and that it is not there yet.
@@ -344,7 +334,7 @@ void LoopbackNetwork::StartNext(Channel& one) {
   fluid_.Start({.id = message.id,
                 .from = one.from,
                 .to = one.to,
-                .kind = one.tag >> (Tag::kChannelBits + Tag::kRoundBits),
+                .kind = one.tag.value() >> (Tag::kChannelBits + Tag::kRoundBits),
                 .bytes = message.death_bytes < 0 ? size : message.death_bytes},
                now_);
 }
@@ -360,10 +350,10 @@ void LoopbackNetwork::Left(Channel& one) {
     ApplyKill(one.from);
     return;
   }
+  const Duration delay = RandomDelay(options_.max_delay, options_.seed, one.from, one.to, one.tag, one.sent++);
   // In order with the messages before it, whatever the delays.
-  const TimePoint time = std::max(one.last_arrival, now_ + fluid_.link(one.from).latency + DelayOf(one));
+  const TimePoint time = std::max(one.last_arrival, now_ + fluid_.link(one.from).latency + delay);
   one.last_arrival = time;
-  ++one.sent;
   ++one.left;
   arrivals_.push({.time = time, .order = next_id_++, .message_id = message.id, .channel = &one});
   if (one.in_flight.size() > one.left) StartNext(one);
@@ -400,15 +390,6 @@ void LoopbackNetwork::Deliver(Message& message, PostedReceive& receive) {
   }
   if (message.done) message.done(OkStatus());
   receive.done(received);
-}
-
-Duration LoopbackNetwork::DelayOf(const Channel& one) const {
-  if (options_.max_delay <= Duration::zero()) return Duration::zero();
-  std::uint64_t state = options_.seed;
-  for (const std::int64_t value : {std::int64_t{one.from}, std::int64_t{one.to}, std::int64_t{one.tag}, one.sent}) {
-    state = Mix(state, static_cast<std::uint64_t>(value));
-  }
-  return Duration(static_cast<Duration::rep>(state % static_cast<std::uint64_t>(options_.max_delay.count() + 1)));
 }
 
 }  // namespace weft

@@ -25,8 +25,8 @@
 
 namespace weft {
 
-// Kills a rank when it has sent `fraction` of its message number `message` (from 1, in the order of its Sends; those of
-// one tag wait for each other). 0: as it starts. 1: when it has arrived.
+// Kills a rank, with what it has in flight, when it has sent `fraction` of its message number `message` (from 1, in the
+// order of its Sends; those of one tag wait for each other). 0: as it starts. 1: when it has arrived.
 struct InjectedDeath {
   int rank = 0;
   std::int64_t message = 1;
@@ -34,12 +34,12 @@ struct InjectedDeath {
 };
 
 struct LoopbackOptions {
-  std::vector<LinkModel> links;  // by rank; empty: all unlimited; one: the same for all
+  std::vector<LinkModel> links{};  // by rank; empty: all unlimited; one: the same for all
   std::uint64_t seed = 1;
   // Each message arrives up to this much later, uniformly, drawn from (seed, sender, receiver, tag, how many before
   // it): messages with different tags overtake each other.
   Duration max_delay{};
-  std::vector<InjectedDeath> deaths;
+  std::vector<InjectedDeath> deaths{};
 };
 
 // All functions may be called from any thread, those marked "waits" not from a completion.
@@ -75,12 +75,12 @@ class LoopbackNetwork {
   struct Channel {
     int from = 0;
     int to = 0;
-    int tag = 0;
-    std::deque<std::unique_ptr<Message>> in_flight;
+    Tag tag;
+    std::deque<std::unique_ptr<Message>> in_flight{};
     std::size_t left = 0;  // the first ones of in_flight that have left the sender whole
-    std::deque<std::unique_ptr<Message>> arrived;
-    std::deque<PostedReceive> receives;
-    std::vector<std::unique_ptr<Message>> lost;  // by a cut
+    std::deque<std::unique_ptr<Message>> arrived{};
+    std::deque<PostedReceive> receives{};
+    std::vector<std::unique_ptr<Message>> lost{};  // by a cut
     std::int64_t sent = 0;
     TimePoint last_arrival{};
   };
@@ -108,12 +108,11 @@ class LoopbackNetwork {
   void ApplyAbort(int rank, const Status& cause);
   void ApplyKill(int rank);
   void ApplyCut(int rank);
-  Channel& channel(int from, int to, int tag);
+  Channel& channel(int from, int to, Tag tag);
   void StartNext(Channel& channel);
   void Left(Channel& channel);
   void Arrive(Channel& channel);
   void Deliver(Message& message, PostedReceive& receive);
-  Duration DelayOf(const Channel& channel) const;
   Status RefusalOf(int rank, int peer) const;
 
   const int world_size_;

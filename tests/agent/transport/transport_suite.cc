@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "agent/transport/fault.h"
+#include "agent/transport/probe.h"
 #include "agent/transport/transport.h"
 #include "common/clock.h"
 #include "common/mutex.h"
@@ -269,6 +271,94 @@ TEST(TransportSuite, SendAndReceiveAndWait_Succeed) {
       EXPECT_EQ(SendAndWait(transport, peer, PushTag(2), sent, Deadline()), OkStatus());
     }
     EXPECT_TRUE(received == Pattern(200000, peer, 1));
+  });
+}
+
+TEST(TransportSuite, Probe_BothEnds_GivesATimeForEachSize) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() > 1) return;
+    const int peer = 1 - transport.rank();
+    if (transport.rank() == 1) {
+      EXPECT_EQ(ProbeAsPonger(transport, peer, Deadline()), OkStatus());
+      return;
+    }
+    const Result<std::vector<ProbeSample>> samples = ProbeAsPinger(transport, peer, Clock::Steady(), Deadline());
+    ASSERT_TRUE(samples.ok()) << samples.status();
+    ASSERT_GE(samples->size(), 2U);
+    std::int64_t bytes = 1024;
+    for (const ProbeSample& sample : *samples) {
+      EXPECT_EQ(sample.bytes, bytes);
+      EXPECT_GT(sample.seconds, 0);
+      EXPECT_LT(sample.seconds, ToSeconds(kLimit));
+      bytes *= 4;
+    }
+  });
+}
+
+TEST(TransportSuite, DelayedSends_ArriveWholeAndInTheOrderOfTheirTag) {
+  constexpr std::size_t kMessages = 60;
+  OnEveryRank([](Transport& below) {
+    if (below.rank() > 1) return;
+    FaultTransport transport(below, {.max_delay = std::chrono::microseconds(500), .seed = 3});
+    const int peer = 1 - transport.rank();
+    std::vector<std::size_t> sent(kMessages);
+    std::vector<std::size_t> received(kMessages);
+    Batch batch;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      sent[i] = i;
+      // Three tags, so that messages overtake each other.
+      const Tag tag = PushTag(static_cast<int>(i % 3));
+      transport.Send(peer, tag, std::as_bytes(std::span(&sent[i], 1)), batch.Expect("send"));
+      transport.Receive(peer, tag, std::as_writable_bytes(std::span(&received[i], 1)), batch.Expect("receive"));
+    }
+    ASSERT_TRUE(batch.Wait());
+    EXPECT_THAT(batch.errors(), testing::IsEmpty());
+    EXPECT_EQ(received, sent);
+  });
+}
+
+// The tests that leave the transport aborted: each runs in processes of its own where the ranks are processes.
+
+TEST(TransportEnd, Abort_EverythingInFlightAndLater_IsCancelledWithTheCause) {
+  OnEveryRank([](Transport& transport) {
+    const int peer = (transport.rank() + 1) % transport.world_size();
+    std::vector<std::byte> buffer(5000);
+    Batch batch;
+    for (int i = 0; i < 5; ++i) {
+      transport.Receive(peer, PushTag(i), std::span(buffer).subspan(static_cast<std::size_t>(i) * 1000, 1000),
+                        batch.Expect("receive"));
+    }
+    transport.Abort(InternalError("a test ends here"));
+    // All have run by now: there is nothing to wait for.
+    const std::vector<Status> errors = batch.errors();
+    ASSERT_EQ(errors.size(), 5U);
+    for (const Status& error : errors) {
+      EXPECT_EQ(error.code(), StatusCode::kCancelled) << error;
+      EXPECT_THAT(error.message(), testing::HasSubstr("a test ends here"));
+    }
+    EXPECT_EQ(SendAndWait(transport, peer, PushTag(9), buffer, Deadline()).code(), StatusCode::kCancelled);
+    EXPECT_EQ(ReceiveAndWait(transport, peer, PushTag(9), buffer, Deadline()).code(), StatusCode::kCancelled);
+  });
+}
+
+TEST(TransportEnd, ReceiveAndWait_NothingComes_NamesThePeer) {
+  OnEveryRank([](Transport& transport) {
+    const int peer = (transport.rank() + 1) % transport.world_size();
+    std::vector<std::byte> buffer(10);
+    const TimePoint soon = Clock::Steady().Now() + std::chrono::milliseconds(20);
+    const Status status = ReceiveAndWait(transport, peer, PushTag(0), buffer, soon);
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(status.message(), testing::HasSubstr("receiving 10 bytes from rank " + std::to_string(peer)));
+  });
+}
+
+TEST(TransportEnd, Probe_PeerDoesNotCome_NamesThePeer) {
+  OnEveryRank([](Transport& transport) {
+    if (transport.rank() != 0) return;
+    const TimePoint soon = Clock::Steady().Now() + std::chrono::milliseconds(20);
+    const Result<std::vector<ProbeSample>> samples = ProbeAsPinger(transport, 1, Clock::Steady(), soon);
+    EXPECT_EQ(samples.status().code(), StatusCode::kDeadlineExceeded) << samples.status();
+    EXPECT_THAT(samples.status().message(), testing::HasSubstr("rank 1"));
   });
 }
 

@@ -1,0 +1,96 @@
+#include "agent/transport/fault.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "agent/transport/random_delay.h"
+
+namespace weft {
+namespace {
+
+// Waits that end by a notification; the time only bounds a lost one.
+constexpr Duration kWaitStep = std::chrono::seconds(1);
+
+}  // namespace
+
+FaultTransport::FaultTransport(Transport& below, const FaultOptions& options) : below_(below), options_(options) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+FaultTransport::~FaultTransport() {
+  EndHeld(CancelledError("the transport was closed"));
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void FaultTransport::Send(int to, Tag tag, std::span<const std::byte> data, Completion done) {
+  Status aborted;
+  {
+    const MutexLock lock(mutex_);
+    aborted = aborted_;
+    if (aborted.ok()) {
+      Channel& channel = channels_[{to, tag.value()}];
+      const Duration delay = RandomDelay(options_.max_delay, options_.seed, rank(), to, tag, channel.sent++);
+      const TimePoint leaves = std::max(channel.last_leaves, Clock::Steady().Now() + delay);
+      channel.last_leaves = leaves;
+      held_.push(
+          {.leaves = leaves, .order = next_order_++, .to = to, .tag = tag, .data = data, .done = std::move(done)});
+      changed_.NotifyAll();
+    }
+  }
+  if (!aborted.ok()) done(aborted);
+}
+
+void FaultTransport::Receive(int from, Tag tag, std::span<std::byte> data, Completion done) {
+  below_.Receive(from, tag, data, std::move(done));
+}
+
+void FaultTransport::Abort(const Status& cause) {
+  EndHeld(cause);
+  below_.Abort(cause);
+}
+
+// When it returns, no held message is left and none is being given to the transport below.
+void FaultTransport::EndHeld(const Status& cause) {
+  std::vector<Held> ended;
+  const Status error = CancelledError(cause.message());
+  {
+    const MutexLock lock(mutex_);
+    if (aborted_.ok()) aborted_ = error;
+    for (; !held_.empty(); held_.pop()) ended.push_back(held_.top());
+    while (giving_) changed_.WaitUntil(mutex_, Clock::Steady().Now() + kWaitStep);
+  }
+  for (const Held& held : ended) held.done(error);
+}
+
+std::string FaultTransport::description() const {
+  return below_.description() + ", sends delayed up to " +
+         std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(options_.max_delay).count()) + " us";
+}
+
+void FaultTransport::Run() {
+  while (true) {
+    std::optional<Held> leaving;
+    {
+      const MutexLock lock(mutex_);
+      while (!stopping_ && (held_.empty() || held_.top().leaves > Clock::Steady().Now())) {
+        changed_.WaitUntil(mutex_, held_.empty() ? Clock::Steady().Now() + kWaitStep : held_.top().leaves);
+      }
+      if (stopping_) return;
+      leaving = held_.top();
+      held_.pop();
+      giving_ = true;
+    }
+    below_.Send(leaving->to, leaving->tag, leaving->data, std::move(leaving->done));
+    const MutexLock lock(mutex_);
+    giving_ = false;
+    changed_.NotifyAll();
+  }
+}
+
+}  // namespace weft

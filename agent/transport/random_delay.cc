@@ -1,0 +1,25 @@
+#include "agent/transport/random_delay.h"
+
+namespace weft {
+namespace {
+
+// The finalizer of splitmix64 (Steele, Lea and Flood 2014).
+std::uint64_t Mix(std::uint64_t state, std::uint64_t value) {
+  std::uint64_t z = state + 0x9e3779b97f4a7c15ULL + value;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Duration RandomDelay(Duration longest, std::uint64_t seed, int from, int to, Tag tag, std::int64_t index) {
+  if (longest <= Duration::zero()) return Duration::zero();
+  std::uint64_t state = seed;
+  for (const std::int64_t value : {std::int64_t{from}, std::int64_t{to}, std::int64_t{tag.value()}, index}) {
+    state = Mix(state, static_cast<std::uint64_t>(value));
+  }
+  return Duration(static_cast<Duration::rep>(state % static_cast<std::uint64_t>(longest.count() + 1)));
+}
+
+}  // namespace weft
