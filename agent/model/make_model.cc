@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "agent/model/lenet.h"
 #include "agent/model/mlp.h"
 
 namespace weft {
@@ -22,6 +23,28 @@ Result<std::int64_t> ImageFloats(const ModelInput& input) {
   return product;
 }
 
+// As above for models that slide kernels over {channels, height, width}, each side at least `smallest`.
+Status CheckPlanes(const ModelInput& input, std::int64_t smallest) {
+  WEFT_RETURN_IF_ERROR(ImageFloats(input).status());
+  if (input.dimensions.size() != 3) {
+    return InvalidArgumentError("model: it takes images of channels, height and width, the data's samples have " +
+                                std::to_string(input.dimensions.size()) + " dimensions");
+  }
+  const std::int64_t height = input.dimensions[1];
+  const std::int64_t width = input.dimensions[2];
+  if (height < smallest || width < smallest) {
+    return InvalidArgumentError("model: images of " + std::to_string(height) + "x" + std::to_string(width) +
+                                " are below the " + std::to_string(smallest) + "x" + std::to_string(smallest) +
+                                " that it needs");
+  }
+  return OkStatus();
+}
+
+Result<std::unique_ptr<Model>> FromLenet(const ModelInput& input) {
+  WEFT_RETURN_IF_ERROR(CheckPlanes(input, 12));
+  return MakeLenet(input.dimensions[0], input.dimensions[1], input.dimensions[2], input.classes);
+}
+
 Result<std::unique_ptr<Model>> FromMlp(const ModelSpec& spec, const ModelInput& input) {
   WEFT_ASSIGN_OR_RETURN(const std::int64_t floats, ImageFloats(input));
   for (const int size : spec.hidden_sizes) {
@@ -36,6 +59,8 @@ Result<std::unique_ptr<Model>> MakeModel(const ModelSpec& spec, const ModelInput
   switch (spec.name) {
     case ModelType::kMlp:
       return FromMlp(spec, input);
+    case ModelType::kLenet:
+      return FromLenet(input);
     default:
       break;
   }

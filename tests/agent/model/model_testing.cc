@@ -10,6 +10,9 @@ std::vector<TinyModel> TinyModels() {
   mlp.name = ModelType::kMlp;
   mlp.hidden_sizes = {9, 7};
   models.push_back({"mlp", mlp, {.dimensions = {1, 3, 4}, .classes = 5, .text = false}});
+  ModelSpec lenet;
+  lenet.name = ModelType::kLenet;
+  models.push_back({"lenet", lenet, {.dimensions = {1, 12, 14}, .classes = 4, .text = false}});
   return models;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ struct TinyModel {
   ModelSpec spec;
   ModelInput input;
 };
+inline void PrintTo(const TinyModel& tiny, std::ostream* out) { *out << tiny.name; }
 std::vector<TinyModel> TinyModels();
 std::unique_ptr<Model> MakeTiny(const TinyModel& tiny);
 
