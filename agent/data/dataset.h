@@ -38,6 +38,8 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const SampleShape& shape() const = 0;
   virtual std::int64_t size(Split split) const = 0;
+  // Each sample's label; empty where samples have none (text, synthetic).
+  virtual std::span<const std::uint8_t> labels(Split) const { return {}; }
   // Copies the samples with these indices, in this order, into `out`, reusing its memory.
   virtual void Gather(Split split, std::span<const std::int64_t> indices, Samples& out) const = 0;
 };
