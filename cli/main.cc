@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/plan_command.h"
 #include "common/cpu.h"
 #include "common/status.h"
 
@@ -15,6 +16,7 @@ int Main(int argc, const char* const* argv) {
   CLI::App app("Trains neural networks over networks that are slower than the processors.", "weft");
   app.set_version_flag("--version", "weft " WEFT_VERSION);
   int exit_code = kExitOk;
+  AddPlanCommand(&app, &exit_code);
 
   try {
     app.parse(argc, argv);

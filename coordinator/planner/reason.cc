@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdio>
 
+#include "common/plan/table.h"
 #include "coordinator/planner/planner.h"
 
 namespace weft {
@@ -14,15 +15,10 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
-// 0.1234 as "12 %", 0.0123 as "1.2 %".
-std::string Percent(double share) {
-  const double percent = share * 100;
-  return Fixed(percent, percent < 9.95 && percent != 0 ? 1 : 0) + " %";
-}
-
 std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
-  const std::string figures = "a predicted stall of " + Percent(stall) + " of compute with the busiest link busy for " +
-                              Percent(plan.link_use) + " of the time";
+  const std::string figures = "a predicted stall of " + ShowPercent(stall) +
+                              " of compute with the busiest link busy for " + ShowPercent(plan.link_use) +
+                              " of the time";
   const std::string period = "T = " + std::to_string(plan.period);
   if (plan.strategy != StrategyType::kInterleavedPS) {
     return "every group is sent in every iteration, with " + figures;
@@ -31,11 +27,11 @@ std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
     case PeriodChoice::kGiven:
       return period + " was asked for and has " + figures;
     case PeriodChoice::kSmallest:
-      return period + " is the smallest period within " + Percent(kMaxStallShare) + " stall and " +
-             Percent(kMaxLinkUse) + " link use, with " + figures;
+      return period + " is the smallest period within " + ShowPercent(kMaxStallShare) + " stall and " +
+             ShowPercent(kMaxLinkUse) + " link use, with " + figures;
     case PeriodChoice::kBest:
-      return "no period up to " + std::to_string(kMaxChosenPeriod) + " stays within " + Percent(kMaxStallShare) +
-             " stall and " + Percent(kMaxLinkUse) + " link use, and " + period + " comes nearest with " + figures;
+      return "no period up to " + std::to_string(kMaxChosenPeriod) + " stays within " + ShowPercent(kMaxStallShare) +
+             " stall and " + ShowPercent(kMaxLinkUse) + " link use, and " + period + " comes nearest with " + figures;
   }
   return period;
 }

@@ -1,0 +1,37 @@
+// What `weft plan` and `weft simulate` have in common: a timeline file, the size of the job, and uniform links.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "coordinator/planner/planner.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft {
+
+struct PlanningOptions {
+  std::string timeline;
+  int workers = 1;
+  int servers = 1;
+  int period = 0;
+  std::string fusion;
+  std::string phase = "figure";
+  std::string window = "whole-iteration";
+  std::string tail = "measured";
+  std::string apply = "deadline";
+  double alpha_us = 100;
+  double bandwidth_mbps = 1000;
+  bool json = false;
+};
+
+// Adds the options to a subcommand; `options` outlives it.
+void AddPlanningOptions(CLI::App* command, PlanningOptions* options);
+
+// The request that the options ask for, with the timeline read from its file.
+// INVALID_ARGUMENT: a value is refused, or the file can't be read or its text is refused, with its place.
+Result<PlanRequest> ReadPlanRequest(const PlanningOptions& options);
+
+}  // namespace weft
