@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -15,7 +16,8 @@ CommandOutcome RunWeft(const std::string& arguments) {
   std::string error_file = testing::TempDir() + "weft_stderr_XXXXXX";
   const int fd = mkstemp(error_file.data());
   EXPECT_GE(fd, 0);
-  const std::string line = std::string("exec ") + WEFT_BINARY + " " + arguments + " 2>&" + std::to_string(fd);
+  close(fd);
+  const std::string line = std::string("exec ") + WEFT_BINARY + " " + arguments + " 2>'" + error_file + "'";
   CommandOutcome outcome;
   std::FILE* pipe = popen(line.c_str(), "r");
   EXPECT_NE(pipe, nullptr);
