@@ -13,30 +13,30 @@
 namespace weft {
 
 struct ParameterServerSpec {
-  int period = 0;                                       // T; 0: the planner chooses
+  int period = 0;  // T; 0: the planner chooses
   Fusion fusion = Fusion::kOptimal;
   PhaseRule phase = PhaseRule::kFigure;
   WindowRule window = WindowRule::kWholeIteration;
   Tail tail = Tail::kMeasured;
   Apply apply = Apply::kDeadline;
-  bool admission = true;                                // the server admits one worker at a time per link
-  double center_rate = 0.9;                             // beta of the averaging
-  std::optional<double> elastic_rate;                   // alpha; default center_rate / K of the live membership
+  bool admission = true;               // the server admits one worker at a time per link
+  double center_rate = 0.9;            // beta of the averaging
+  std::optional<double> elastic_rate;  // alpha; default center_rate / K of the live membership
 };
 
 enum class TopologyType { kComplete, kRing, kTorus, kHypercube, kRandomRegular, kDragonfly, kEdgeList };
 struct TopologySpec {
   TopologyType type = TopologyType::kComplete;
-  int degree = 0;                                       // RandomRegular
-  std::vector<std::pair<int, int>> edges;               // EdgeList
+  int degree = 0;                          // RandomRegular
+  std::vector<std::pair<int, int>> edges;  // EdgeList
 };
 
 enum class LocalStepsDistribution { kConstant, kGeometric };
 struct SwarmSpec {
   TopologySpec topology;
-  int local_steps = 4;                                  // H
+  int local_steps = 4;  // H
   LocalStepsDistribution local_steps_distribution = LocalStepsDistribution::kConstant;
-  int quantization_bits = 8;                            // 2..16; 0: off
+  int quantization_bits = 8;  // 2..16; 0: off
   bool quantization_rotation = false;
 };
 struct LocalSGDSpec {
@@ -49,7 +49,7 @@ struct DecentralizedSpec {
 
 struct StrategySpec {
   StrategyType type = StrategyType::kAuto;
-  ParameterServerSpec parameter_server;                 // for the three PS types (and Auto)
+  ParameterServerSpec parameter_server;  // for the three PS types (and Auto)
   SwarmSpec swarm;
   LocalSGDSpec local_sgd;
   DecentralizedSpec decentralized;
@@ -58,55 +58,55 @@ struct StrategySpec {
 enum class ModelType { kMlp, kLenet, kResnet20, kTransformer, kReplay };
 struct ModelSpec {
   ModelType name = ModelType::kLenet;
-  std::vector<int> hidden_sizes = {1024, 512};          // model.mlp.hiddenSizes
+  std::vector<int> hidden_sizes = {1024, 512};  // model.mlp.hiddenSizes
   // model.transformer
-  int transformer_layers = 4;                           // .layers
-  int transformer_width = 128;                          // .width, a multiple of heads
-  int transformer_heads = 4;                            // .heads
-  int transformer_context = 128;                        // .context: tokens a sample, 8 bits each
+  int transformer_layers = 4;     // .layers
+  int transformer_width = 128;    // .width, a multiple of heads
+  int transformer_heads = 4;      // .heads
+  int transformer_context = 128;  // .context: tokens a sample, 8 bits each
   // model.replay
-  std::string replay_timeline;                          // .timeline: a timeline file; layers sleep as long as it says
-  std::string initial_weights;                          // model.initialWeights: a safetensors file; empty: from the seed
+  std::string replay_timeline;  // .timeline: a timeline file; layers sleep as long as it says
+  std::string initial_weights;  // model.initialWeights: a safetensors file; empty: from the seed
 };
 
-enum class DataFormat { kIDX, kCIFAR10, kText, kSynthetic };   // Synthetic: for replay, which reads no sample
+enum class DataFormat { kIDX, kCIFAR10, kText, kSynthetic };  // Synthetic: for replay, which reads no sample
 enum class PartitionType { kIID, kLabelSkew };
 struct DataSpec {
   DataFormat format = DataFormat::kIDX;
-  std::string path;                                     // a folder; for Text a file or a folder of files
-  PartitionType partition = PartitionType::kIID;        // data.partition.type
-  std::int64_t synthetic_samples = 60000;               // data.synthetic.samples
+  std::string path;                               // a folder; for Text a file or a folder of files
+  PartitionType partition = PartitionType::kIID;  // data.partition.type
+  std::int64_t synthetic_samples = 60000;         // data.synthetic.samples
 };
 
 enum class OptimizerType { kSGD, kAdamW };
 struct OptimizerSpec {
   OptimizerType type = OptimizerType::kSGD;
   double learning_rate = 0.05;
-  double momentum = 0.9;                                // SGD
+  double momentum = 0.9;  // SGD
   double weight_decay = 0.0005;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;    // AdamW
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // AdamW
 };
 
 enum class ScheduleType { kConstant, kStep, kCosine };
 struct ScheduleSpec {
   ScheduleType type = ScheduleType::kConstant;
-  double warmup_epochs = 0;                             // linear from 0
-  std::vector<double> step_epochs;                      // Step: at each, times step_factor
+  double warmup_epochs = 0;         // linear from 0
+  std::vector<double> step_epochs;  // Step: at each, times step_factor
   double step_factor = 0.1;
 };
 
 struct TrainingSpec {
   int epochs = 10;
-  std::int64_t iterations = 0;                          // ends after so many iterations of all; 0: epochs decide
+  std::int64_t iterations = 0;  // ends after so many iterations of all; 0: epochs decide
   int batch_size_per_worker = 64;
   std::uint64_t seed = 1;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
-  std::optional<double> target_accuracy;                // stops after the first epoch whose evaluation reaches it
+  std::optional<double> target_accuracy;  // stops after the first epoch whose evaluation reaches it
 };
 
 struct CheckpointSpec {
-  int interval_seconds = 300;                           // 0: none but the last
+  int interval_seconds = 300;  // 0: none but the last
   int keep = 3;
 };
 
@@ -114,7 +114,7 @@ enum class TransportType { kAuto, kTCP, kRDMA };
 struct NetworkSpec {
   TransportType transport = TransportType::kAuto;
   std::string interface;
-  int peer_timeout_seconds = 30;                        // how long a rank waits for another before the run ends
+  int peer_timeout_seconds = 30;  // how long a rank waits for another before the run ends
 };
 
 struct ElasticSpec {
@@ -132,7 +132,7 @@ struct WorkerSpec {
 };
 
 struct JobSpec {
-  std::string name;                                     // metadata.name
+  std::string name;  // metadata.name
   StrategySpec strategy;
   ModelSpec model;
   DataSpec data;

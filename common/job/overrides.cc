@@ -1,0 +1,84 @@
+#include "common/job/overrides.h"
+
+#include <string_view>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+void MarkFromOverride(YamlNode& node) {
+  node.from_override = true;
+  node.line = 0;
+  for (YamlNode& item : node.items) MarkFromOverride(item);
+  for (auto& [key, child] : node.children) MarkFromOverride(child);
+}
+
+// The names in "a.b.c", with `spec` in front unless the path begins at the document's root. Empty when a name is.
+std::vector<std::string> SplitPath(std::string_view path) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t dot = path.find('.');
+    const std::string_view name = path.substr(0, dot);
+    if (name.empty()) return {};
+    if (names.empty() && name != "apiVersion" && name != "kind" && name != "metadata" && name != "status" &&
+        name != "spec") {
+      names.emplace_back("spec");
+    }
+    names.emplace_back(name);
+    if (dot == std::string_view::npos) return names;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+Status ParseValue(const std::string& text, YamlNode* value) {
+  if (text.empty()) {
+    value->kind = Kind::kScalar;
+    value->quoted = true;
+  } else if (YamlError error; !ParseYaml(text, value, &error)) {
+    return InvalidArgumentError(text + " " + error.message);
+  }
+  MarkFromOverride(*value);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ApplyOverride(const std::string& assignment, YamlNode* root) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos) return InvalidArgumentError(assignment + " is not path=value");
+  const std::string path = assignment.substr(0, equals);
+  const std::vector<std::string> names = SplitPath(path);
+  if (names.empty() || names.size() > static_cast<std::size_t>(kMaxYamlDepth)) {
+    return InvalidArgumentError(path + " is not a path");
+  }
+  YamlNode value;
+  WEFT_RETURN_IF_ERROR(ParseValue(assignment.substr(equals + 1), &value).WithContext(path));
+
+  YamlNode* node = root;
+  std::string way;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    if (node->kind == Kind::kNull) {
+      if (value.kind == Kind::kNull) return OkStatus();
+      node->kind = Kind::kMap;
+    }
+    if (node->kind != Kind::kMap) return InvalidArgumentError(path + ": " + way + " is not a map");
+    if (last && value.kind == Kind::kNull) {
+      std::erase_if(node->children, [&](const auto& child) { return child.first == names[i]; });
+      return OkStatus();
+    }
+    YamlNode* child = node->Find(names[i]);
+    if (child == nullptr) {
+      node->children.emplace_back(names[i], YamlNode());
+      child = &node->children.back().second;
+    }
+    way += (way.empty() ? "" : ".") + names[i];
+    node = child;
+  }
+  *node = std::move(value);
+  return OkStatus();
+}
+
+}  // namespace weft
