@@ -1,4 +1,4 @@
-// The subcommands of `weft`. Each lives in a file of its own (`validate_command.cc`): it adds its options and a
+// The subcommands of `weft`. Each lives in a file of its own (`validate_command.h`): it adds its options and a
 // callback to the app, and the callback leaves what the process exits with in `*exit_code`. main.cc adds them all.
 //
 // A callback prints what was asked for to stdout and errors to stderr, one line each. It throws nothing.
@@ -7,10 +7,6 @@
 #include <string>
 
 #include "common/status.h"
-
-namespace CLI {
-class App;
-}
 
 namespace weft {
 
