@@ -4,9 +4,13 @@
 
 #include "agent/model/lenet.h"
 #include "agent/model/mlp.h"
+#include "agent/model/replay.h"
+#include "agent/model/resnet.h"
 
 namespace weft {
 namespace {
+
+constexpr double kLongestReplayUs = 3.6e9;
 
 // Checks {channels, height, width} and returns their product.
 Result<std::int64_t> ImageFloats(const ModelInput& input) {
@@ -53,6 +57,35 @@ Result<std::unique_ptr<Model>> FromMlp(const ModelSpec& spec, const ModelInput& 
   return MakeMlp(floats, spec.hidden_sizes, input.classes);
 }
 
+Result<std::unique_ptr<Model>> FromResnet(const ModelInput& input) {
+  WEFT_RETURN_IF_ERROR(CheckPlanes(input, 4));
+  return MakeResnet({.channels = input.dimensions[0],
+                     .height = input.dimensions[1],
+                     .width = input.dimensions[2],
+                     .classes = input.classes});
+}
+
+Result<std::unique_ptr<Model>> FromReplay(const ReplayInput& replay) {
+  const Timeline& timeline = replay.timeline;
+  if (timeline.layers.empty()) return InvalidArgumentError("model.replay.timeline: it has no layers");
+  for (const LayerTiming& layer : timeline.layers) {
+    const std::string place = "model.replay.timeline: layer " + layer.name + ": ";
+    if (layer.bytes < 0 || layer.bytes % static_cast<std::int64_t>(sizeof(float)) != 0) {
+      return InvalidArgumentError(place + "bytes: " + std::to_string(layer.bytes) + " are not a number of float32");
+    }
+    for (const double us : {layer.forward_us, layer.backward_us, layer.backward_start_us}) {
+      if (!(us >= 0) || us > kLongestReplayUs) {
+        return InvalidArgumentError(place + "a time of " + std::to_string(us) + " us is outside 0 to one hour");
+      }
+    }
+  }
+  if (!(timeline.end_us >= 0) || timeline.end_us > kLongestReplayUs) {
+    return InvalidArgumentError("model.replay.timeline: an end at " + std::to_string(timeline.end_us) +
+                                " us is outside 0 to one hour");
+  }
+  return MakeReplay(timeline, *replay.clock);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Model>> MakeModel(const ModelSpec& spec, const ModelInput& input, const ReplayInput& replay) {
@@ -61,10 +94,13 @@ Result<std::unique_ptr<Model>> MakeModel(const ModelSpec& spec, const ModelInput
       return FromMlp(spec, input);
     case ModelType::kLenet:
       return FromLenet(input);
+    case ModelType::kResnet20:
+      return FromResnet(input);
+    case ModelType::kReplay:
+      return FromReplay(replay);
     default:
       break;
   }
-  static_cast<void>(replay);
   return UnimplementedError("model.name: this model is not in this build");
 }
 

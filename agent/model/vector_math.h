@@ -1,4 +1,4 @@
-// Exponentials without a library call, so that the compiler turns loops over them into vector code.
+// Sums and exponentials that the compiler turns into vector code: without a library call, and in a fixed order.
 #pragma once
 
 #include <bit>
@@ -23,6 +23,22 @@ inline float FastExp(float x) {
   const float exp_r = p * r * r + r + 1.0F;
   const std::uint32_t scale = (std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000U;
   return exp_r * std::bit_cast<float>(scale);
+}
+
+// The sum of value(0) to value(count - 1) in 16 interleaved partial sums.
+template <typename Value>
+inline float LaneSum(std::int64_t count, const Value& value) {
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += value(i + lane);
+  }
+  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += value(i);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
 }
 
 }  // namespace weft

@@ -47,7 +47,7 @@ struct SendExit {
 };
 
 // Everything is measured: make the plan and answer with PlanMade.
-struct MakePlan {};
+struct AskForPlan {};
 
 // One line for the person: a stage began or went on; something to know.
 struct TellStage {
@@ -66,6 +66,6 @@ struct EndRun {
 
 using Action =
     std::variant<SendPrepare, SendMeasureProfile, SendMeasureLink, SendTrain, SendProposePause, SendCommitPause,
-                 SendCancelPause, SendVerdict, SendExit, MakePlan, TellStage, TellNote, EndRun>;
+                 SendCancelPause, SendVerdict, SendExit, AskForPlan, TellStage, TellNote, EndRun>;
 
 }  // namespace weft

@@ -16,13 +16,14 @@ std::string Seconds(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
 }
 
-int ExitCodeFor(const Status& status) {
-  const bool input = status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kNotFound ||
-                     status.code() == StatusCode::kOutOfRange || status.code() == StatusCode::kDataLoss;
-  return input ? 2 : 1;
-}
+int ExitCodeFor(const Status& status) { return IsBadInput(status) ? 2 : 1; }
 
 }  // namespace
+
+bool IsBadInput(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kNotFound ||
+         status.code() == StatusCode::kOutOfRange || status.code() == StatusCode::kDataLoss;
+}
 
 Generation::Generation(GenerationOptions options, TimePoint now)
     : options_(std::move(options)), iteration_(options_.start_iteration), saved_(options_.start_iteration > 0) {
@@ -125,7 +126,7 @@ void Generation::OnReady(int rank, const Readiness& readiness, TimePoint now) {
     Measure(now);
   } else {
     Enter(State::kPlanning, now + options_.measure_timeout);
-    actions_.push_back(MakePlan{});
+    actions_.push_back(AskForPlan{});
   }
 }
 
@@ -150,7 +151,7 @@ void Generation::NextLink(TimePoint now) {
   if (next_pair_ == pairs) {
     Enter(State::kPlanning, now + options_.measure_timeout);
     actions_.push_back(TellStage{"planning"});
-    actions_.push_back(MakePlan{});
+    actions_.push_back(AskForPlan{});
     return;
   }
   const int worker = next_pair_ / options_.servers;
@@ -315,6 +316,8 @@ void Generation::OnFailure(int rank, const Status& status) {
   if (Find(rank) == nullptr || state_ == State::kExiting || first_lost_.has_value()) return;
   Fail(ExitCodeFor(status), NameOf(rank) + ": " + status.message());
 }
+
+void Generation::OnOwnFailure(const Status& status) { Fail(ExitCodeFor(status), status.message()); }
 
 void Generation::OnStreamLost(int rank, TimePoint now) {
   Member* member = Find(rank);

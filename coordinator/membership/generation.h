@@ -37,6 +37,9 @@ struct GenerationOptions {
   Duration silence_timeout = std::chrono::seconds(120);  // no word from a rank that is to train, vote or save
 };
 
+// True for errors of what a person gave (exit code 2), not of the work (1).
+bool IsBadInput(const Status& status);
+
 enum class MemberRole { kWorker, kServer };
 
 struct Registration {
@@ -76,6 +79,8 @@ class Generation {
   void OnEvaluation(std::int64_t iteration, double accuracy, bool final, TimePoint now);
   void OnFinished(int rank, TimePoint now);
   void OnFailure(int rank, const Status& status);
+  // The coordinator itself can't go on: a disk is full.
+  void OnOwnFailure(const Status& status);
   void OnStreamLost(int rank, TimePoint now);
   // The process that launched the ranks has ended; `how` says how ("mpirun was killed by signal 9").
   void OnLauncherEnded(const std::string& how, bool by_signal, TimePoint now);

@@ -26,7 +26,7 @@ class EveryModel : public ::testing::TestWithParam<TinyModel> {
   }
 
   const TinyModel tiny_ = GetParam();
-  std::unique_ptr<Model> model_ = MakeTiny(tiny_);
+  std::unique_ptr<Model> model_ = tiny_.make();
   NullObserver observer_;
 };
 
@@ -193,7 +193,7 @@ TEST_P(EveryModel, Evaluate_InSlices_EqualsTheSumOfSingles) {
 }
 
 TEST_P(EveryModel, Initialize_WithOneSeed_GivesTheSameBitsAndWithAnotherOthers) {
-  const std::unique_ptr<Model> other = MakeTiny(tiny_);
+  const std::unique_ptr<Model> other = tiny_.make();
   other->Initialize(7);
   EXPECT_TRUE(std::ranges::equal(model_->weights(), other->weights()));
   other->Initialize(8);

@@ -1,22 +1,27 @@
 #include "tests/agent/model/model_testing.h"
 
+#include "agent/model/lenet.h"
+#include "agent/model/mlp.h"
 #include "agent/model/random.h"
+#include "agent/model/resnet.h"
 
 namespace weft {
 
 std::vector<TinyModel> TinyModels() {
-  std::vector<TinyModel> models;
-  ModelSpec mlp;
-  mlp.name = ModelType::kMlp;
-  mlp.hidden_sizes = {9, 7};
-  models.push_back({"mlp", mlp, {.dimensions = {1, 3, 4}, .classes = 5, .text = false}});
-  ModelSpec lenet;
-  lenet.name = ModelType::kLenet;
-  models.push_back({"lenet", lenet, {.dimensions = {1, 12, 14}, .classes = 4, .text = false}});
-  return models;
+  return {
+      {"mlp",
+       {.dimensions = {1, 3, 4}, .classes = 5, .text = false},
+       [] {
+         return MakeMlp(12, {9, 7}, 5);
+       }},
+      {"lenet", {.dimensions = {1, 12, 14}, .classes = 4, .text = false}, [] { return MakeLenet(1, 12, 14, 4); }},
+      {"resnet",
+       {.dimensions = {2, 7, 8}, .classes = 4, .text = false},
+       [] {
+         return MakeResnet({.channels = 2, .height = 7, .width = 8, .classes = 4, .first_width = 4, .blocks = 1});
+       }},
+  };
 }
-
-std::unique_ptr<Model> MakeTiny(const TinyModel& tiny) { return std::move(MakeModel(tiny.spec, tiny.input)).value(); }
 
 OwnedBatch RandomBatch(const ModelInput& input, std::int64_t size, std::uint64_t seed) {
   OwnedBatch batch;

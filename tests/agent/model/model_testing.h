@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "agent/model/make_model.h"
@@ -16,12 +16,11 @@ namespace weft {
 // A model small enough for finite differences, with the samples that it takes.
 struct TinyModel {
   std::string name;
-  ModelSpec spec;
   ModelInput input;
+  std::function<std::unique_ptr<Model>()> make;
 };
 inline void PrintTo(const TinyModel& tiny, std::ostream* out) { *out << tiny.name; }
 std::vector<TinyModel> TinyModels();
-std::unique_ptr<Model> MakeTiny(const TinyModel& tiny);
 
 // A batch that owns its memory.
 struct OwnedBatch {

@@ -1,0 +1,61 @@
+// The coordinator's gRPC server: one reactor a stream. What arrives becomes events in one queue that the coordinator's
+// loop takes from; what the loop sends is queued per stream, so that a slow peer delays nobody.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "common/status.h"
+#include "proto/coordinator.pb.h"
+
+namespace weft {
+
+// Names one Attend stream for as long as the server lives.
+using StreamId = std::uint64_t;
+
+struct MessageArrived {
+  StreamId stream = 0;
+  v1::AgentMessage message;
+};
+struct StreamLost {
+  StreamId stream = 0;
+};
+struct StopAsked {};
+using ServiceEvent = std::variant<MessageArrived, StreamLost, StopAsked>;
+
+// Thread-safe.
+class AttendService {
+ public:
+  // Serves at `address` ("unix:PATH"). INVALID_ARGUMENT: a path over 107 bytes; UNAVAILABLE: the address can't be
+  // bound.
+  static Result<std::unique_ptr<AttendService>> Start(const std::string& address);
+  // Ends all streams.
+  ~AttendService();
+
+  // The oldest event; nothing until `deadline`.
+  std::optional<ServiceEvent> WaitUntil(TimePoint deadline);
+
+  // Messages to a stream that is gone are dropped.
+  void Send(StreamId stream, v1::CoordinatorMessage message);
+  // Ends the stream, once what was sent before has left; the rank sees `status`.
+  void Close(StreamId stream, const Status& status);
+
+  // Tells all watchers, now and to come: a watcher gets everything but old progress, in order.
+  void Publish(v1::RunEvent event);
+  // Returns when at least one watcher has come and all have what was published, or at `deadline`.
+  void FinishWatchers(TimePoint deadline);
+
+ private:
+  class Impl;
+  explicit AttendService(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weft

@@ -1,0 +1,467 @@
+#include "coordinator/service/coordinator.h"
+
+#include <utility>
+
+#include "common/log.h"
+#include "common/plan/json.h"
+#include "common/plan/names.h"
+#include "common/rundir/atomic_file.h"
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(50);
+constexpr Duration kProgressInterval = std::chrono::milliseconds(250);
+constexpr Duration kFlushInterval = std::chrono::seconds(1);
+constexpr Duration kWatcherTime = std::chrono::seconds(2);
+constexpr std::uint32_t kWarmupIterations = 5;
+constexpr std::uint32_t kMeasuredIterations = 20;
+
+bool HasServers(StrategyType strategy) {
+  return strategy == StrategyType::kAuto || strategy == StrategyType::kInterleavedPS ||
+         strategy == StrategyType::kMergedPS || strategy == StrategyType::kBulkSynchronousPS;
+}
+
+StrategyType Resolved(StrategyType strategy) {
+  return strategy == StrategyType::kAuto ? StrategyType::kInterleavedPS : strategy;
+}
+
+std::string ModelName(ModelType model) {
+  switch (model) {
+    case ModelType::kMlp:
+      return "mlp";
+    case ModelType::kLenet:
+      return "lenet";
+    case ModelType::kResnet20:
+      return "resnet20";
+    case ModelType::kTransformer:
+      return "transformer";
+    case ModelType::kReplay:
+      return "replay";
+  }
+  return "";
+}
+
+GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
+  const JobSpec& job = options.job;
+  GenerationOptions generation;
+  generation.number = options.generation;
+  generation.job = job.name;
+  generation.workers = job.worker.replicas;
+  generation.servers = job.server.replicas;
+  generation.measure = !options.plan.has_value();
+  generation.target_accuracy = job.training.target_accuracy;
+  generation.start_iteration = options.start_iteration;
+  generation.checkpoint_interval = std::chrono::seconds(job.checkpoint.interval_seconds);
+  const Duration peer_timeout = std::chrono::seconds(job.network.peer_timeout_seconds);
+  generation.register_timeout = peer_timeout;
+  generation.prepare_timeout = 4 * peer_timeout;
+  generation.measure_timeout = 10 * peer_timeout;
+  generation.silence_timeout = 4 * peer_timeout;
+  return generation;
+}
+
+v1::CoordinatorMessage ToMessage(const SendMeasureLink& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_measure_link()->set_worker_rank(static_cast<std::uint32_t>(action.worker_rank));
+  message.mutable_measure_link()->set_peer_rank(static_cast<std::uint32_t>(action.server_rank));
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendMeasureProfile& /*action*/) {
+  v1::CoordinatorMessage message;
+  message.mutable_measure_profile()->set_warmup_iterations(kWarmupIterations);
+  message.mutable_measure_profile()->set_iterations(kMeasuredIterations);
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendProposePause& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_propose_pause()->set_iteration(action.iteration);
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendCommitPause& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_commit_pause()->set_iteration(action.iteration);
+  message.mutable_commit_pause()->set_action(action.stop ? v1::PAUSE_ACTION_CHECKPOINT_AND_STOP
+                                                         : v1::PAUSE_ACTION_CHECKPOINT);
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendCancelPause& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_cancel_pause()->set_iteration(action.iteration);
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendVerdict& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_verdict()->set_iteration(action.iteration);
+  message.mutable_verdict()->set_stop(action.stop);
+  return message;
+}
+
+v1::CoordinatorMessage ToMessage(const SendExit& action) {
+  v1::CoordinatorMessage message;
+  message.mutable_exit()->set_code(action.code);
+  message.mutable_exit()->set_reason(action.reason);
+  return message;
+}
+
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+
+}  // namespace
+
+Status CheckStrategy(StrategyType strategy) {
+  if (HasServers(strategy)) return OkStatus();
+  return UnimplementedError(std::string("strategy.type: ") + Name(strategy) + " can't be run by this version");
+}
+
+Status CheckPlanFits(const Plan& plan, const JobSpec& job) {
+  const auto differs = [](const std::string& field, const auto& value, const auto& expected) {
+    return InvalidArgumentError("plan: " + field + " " + value + " is not the job's " + expected);
+  };
+  if (plan.strategy != Resolved(job.strategy.type)) {
+    return differs("strategy", std::string(Name(plan.strategy)), std::string(Name(Resolved(job.strategy.type))));
+  }
+  if (plan.workers != job.worker.replicas) {
+    return differs("workers", std::to_string(plan.workers), std::to_string(job.worker.replicas));
+  }
+  if (plan.servers != job.server.replicas) {
+    return differs("servers", std::to_string(plan.servers), std::to_string(job.server.replicas));
+  }
+  return OkStatus();
+}
+
+int TellRefusal(AttendService& service, const Status& status, const std::string& run_directory) {
+  v1::RunEvent event;
+  v1::Ended& told = *event.mutable_ended();
+  const int exit_code = IsBadInput(status) ? 2 : 1;
+  told.set_exit_code(exit_code);
+  told.set_message(status.message());
+  told.set_run_directory(run_directory);
+  service.Publish(std::move(event));
+  service.FinishWatchers(Clock::Steady().Now() + kWatcherTime);
+  return exit_code;
+}
+
+Result<std::unique_ptr<Coordinator>> Coordinator::Make(CoordinatorOptions options, AttendService& service,
+                                                       CoordinatorMetrics& metrics, Clock& clock) {
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<MetricsFile> metrics_file,
+                        MetricsFile::Open(options.run_directory + "/metrics.jsonl", options.start_iteration));
+  std::unique_ptr<Coordinator> coordinator(
+      new Coordinator(std::move(options), service, metrics, clock, std::move(metrics_file)));
+  coordinator->Apply();
+  return coordinator;
+}
+
+Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, CoordinatorMetrics& metrics, Clock& clock,
+                         std::unique_ptr<MetricsFile> metrics_file)
+    : options_(std::move(options)),
+      service_(service),
+      metrics_(metrics),
+      clock_(clock),
+      generation_(GenerationOptionsFor(options_), clock.Now()),
+      measurements_(options_.job.worker.replicas, options_.job.server.replicas),
+      statistics_(options_.start_iteration),
+      metrics_file_(std::move(metrics_file)) {
+  metrics_.SetMembership(options_.generation, options_.job.worker.replicas);
+}
+
+void Coordinator::Pump(TimePoint deadline) {
+  while (!ended() && clock_.Now() < deadline) {
+    if (const std::optional<ServiceEvent> event = service_.WaitUntil(std::min(deadline, clock_.Now() + kTick))) {
+      Handle(*event);
+    }
+    Tick();
+    Apply();
+  }
+}
+
+void Coordinator::OnLauncherEnded(const std::string& how, bool by_signal) {
+  generation_.OnLauncherEnded(how, by_signal, clock_.Now());
+  Apply();
+}
+
+void Coordinator::AskStop() {
+  generation_.OnStopAsked(clock_.Now());
+  Apply();
+}
+
+void Coordinator::GiveUp(const std::string& cause) {
+  generation_.OnOwnFailure(DeadlineExceededError(cause));
+  Apply();
+}
+
+void Coordinator::Handle(const ServiceEvent& event) {
+  if (const auto* arrived = std::get_if<MessageArrived>(&event)) {
+    const auto rank = ranks_.find(arrived->stream);
+    if (arrived->message.has_register_()) {
+      Register(arrived->stream, arrived->message.register_(), arrived->message.generation());
+    } else if (rank == ranks_.end() || arrived->message.generation() != options_.generation) {
+      service_.Close(arrived->stream, FailedPreconditionError("register with the current generation first"));
+    } else {
+      HandleMessage(rank->second, arrived->message);
+    }
+  } else if (const auto* lost = std::get_if<StreamLost>(&event)) {
+    if (const auto rank = ranks_.find(lost->stream); rank != ranks_.end()) {
+      generation_.OnStreamLost(rank->second, clock_.Now());
+    }
+  } else {
+    generation_.OnStopAsked(clock_.Now());
+  }
+}
+
+void Coordinator::Register(StreamId stream, const v1::Register& registration, std::uint64_t generation) {
+  const int rank = static_cast<int>(registration.rank());
+  // A server's second Register on one stream would rename it.
+  Status status = ranks_.contains(stream) ? AlreadyExistsError("the stream is registered") : OkStatus();
+  if (status.ok() && registration.role() == v1::ROLE_UNSPECIFIED) status = InvalidArgumentError("role: is missing");
+  if (status.ok()) {
+    status = generation_.OnRegister(
+        {.generation = generation,
+         .job = registration.job(),
+         .role = registration.role() == v1::ROLE_SERVER ? MemberRole::kServer : MemberRole::kWorker,
+         .rank = rank,
+         .index = static_cast<int>(registration.index()),
+         .pid = registration.pid(),
+         .metrics_port = static_cast<int>(registration.metrics_port())},
+        clock_.Now());
+  }
+  if (!status.ok()) {
+    LogWarning("registration refused", {{"rank", rank}, {"reason", status.message()}});
+    service_.Close(stream, status);
+    return;
+  }
+  ranks_[stream] = rank;
+  streams_[rank] = stream;
+  transport_ = registration.transport();
+  if (registration.metrics_port() != 0) metrics_ports_[rank] = static_cast<int>(registration.metrics_port());
+  if (static_cast<int>(streams_.size()) != options_.job.worker.replicas + options_.job.server.replicas) return;
+  std::string ports;
+  for (const auto& [member, port] : metrics_ports_) {
+    ports += (ports.empty() ? "" : ", ") + generation_.NameOf(member) + " " + std::to_string(port);
+  }
+  if (!ports.empty()) Tell("metrics of the ranks at http://127.0.0.1:PORT/metrics: " + ports);
+}
+
+void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
+  const TimePoint now = clock_.Now();
+  switch (message.message_case()) {
+    case v1::AgentMessage::kReady:
+      return generation_.OnReady(rank,
+                                 {.parameter_count = message.ready().parameter_count(),
+                                  .iterations_per_epoch = message.ready().iterations_per_epoch(),
+                                  .total_iterations = message.ready().total_iterations(),
+                                  .note = message.ready().note()},
+                                 now);
+    case v1::AgentMessage::kProfile:
+      if (const Status status = measurements_.AddProfile(rank, message.profile()); !status.ok()) {
+        return generation_.OnFailure(rank, status);
+      }
+      return generation_.OnProfile(rank, now);
+    case v1::AgentMessage::kLink:
+      if (const Status status = measurements_.AddLink(rank, message.link()); !status.ok()) {
+        return generation_.OnFailure(rank, status);
+      }
+      return generation_.OnLink(rank, static_cast<int>(message.link().peer_rank()), now);
+    case v1::AgentMessage::kIterations:
+      return HandleReports(rank, message.iterations());
+    case v1::AgentMessage::kPauseVote:
+      return generation_.OnVote(rank, message.pause_vote().iteration(), message.pause_vote().accepted(),
+                                message.pause_vote().current_iteration(), now);
+    case v1::AgentMessage::kCheckpoint:
+      return generation_.OnCheckpoint(rank, message.checkpoint().iteration(), message.checkpoint().path(), now);
+    case v1::AgentMessage::kEvaluation: {
+      const v1::EvaluationResult& evaluation = message.evaluation();
+      statistics_.AddEvaluation(evaluation);
+      metrics_file_->AddEvaluation(evaluation);
+      if (evaluation.final()) model_path_ = evaluation.model_path();
+      return generation_.OnEvaluation(evaluation.iteration(), evaluation.accuracy(), evaluation.final(), now);
+    }
+    case v1::AgentMessage::kServer:
+      server_reports_[rank] = message.server();
+      return;
+    case v1::AgentMessage::kFinished:
+      return generation_.OnFinished(rank, now);
+    case v1::AgentMessage::kFailure:
+      return generation_.OnFailure(
+          rank, Status(static_cast<StatusCode>(message.failure().code()), message.failure().message()));
+    case v1::AgentMessage::kRegister:
+    case v1::AgentMessage::MESSAGE_NOT_SET:
+      return;
+  }
+}
+
+void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
+  for (const v1::IterationReport& report : reports.reports()) {
+    statistics_.Add(report);
+    metrics_file_->Add(rank, report);
+    trace_.Add(rank, report);
+    for (const v1::Transfer& transfer : report.transfers()) metrics_.AddTransfer(transfer);
+    generation_.OnIteration(rank, report.iteration(), statistics_.recent_iteration_seconds(), clock_.Now());
+  }
+  if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
+}
+
+void Coordinator::Tick() {
+  const TimePoint now = clock_.Now();
+  generation_.OnTick(now);
+  if (now >= next_progress_ && statistics_.iteration() > progress_iteration_) {
+    next_progress_ = now + kProgressInterval;
+    progress_iteration_ = statistics_.iteration();
+    PublishProgress();
+  }
+  if (now >= next_flush_) {
+    next_flush_ = now + kFlushInterval;
+    if (const Status status = metrics_file_->Flush(); !status.ok()) generation_.OnOwnFailure(status);
+  }
+}
+
+void Coordinator::Apply() {
+  // Carrying out one action may ask for more.
+  for (std::vector<Action> actions = generation_.TakeActions(); !actions.empty(); actions = generation_.TakeActions()) {
+    for (const Action& action : actions) Carry(action);
+  }
+}
+
+void Coordinator::Carry(const Action& action) {
+  std::visit(Overloaded{[&](const SendPrepare& send) {
+                          v1::CoordinatorMessage message;
+                          v1::Prepare& prepare = *message.mutable_prepare();
+                          prepare.set_job_yaml(options_.job_text);
+                          prepare.set_run_directory(options_.run_directory);
+                          prepare.set_workers(static_cast<std::uint32_t>(options_.job.worker.replicas));
+                          prepare.set_servers(static_cast<std::uint32_t>(options_.job.server.replicas));
+                          prepare.set_checkpoint(options_.checkpoint);
+                          Send(send.rank, std::move(message));
+                        },
+                        [&](const SendTrain& send) {
+                          v1::CoordinatorMessage message;
+                          message.mutable_train()->set_plan_json(PlanToJson(*plan_));
+                          Send(send.rank, std::move(message));
+                        },
+                        [&](const AskForPlan&) { MakeThePlan(); },
+                        [&](const TellStage& stage) {
+                          LogInfo("stage", {{"text", stage.text}});
+                          v1::RunEvent event;
+                          event.mutable_stage()->set_text(stage.text);
+                          service_.Publish(std::move(event));
+                        },
+                        [&](const TellNote& told) { Tell(told.text); },
+                        [&](const EndRun& end) {
+                          if (end.exit_code == 1 || end.exit_code == 2)
+                            LogError("run failed", {{"cause", end.message}});
+                          end_ = end;
+                        },
+                        [&](const auto& send) { Send(send.rank, ToMessage(send)); }},
+             action);
+}
+
+void Coordinator::Send(int rank, v1::CoordinatorMessage message) {
+  const auto stream = streams_.find(rank);
+  if (stream == streams_.end()) return;
+  message.set_generation(options_.generation);
+  service_.Send(stream->second, std::move(message));
+}
+
+void Coordinator::MakeThePlan() {
+  Status status;
+  if (options_.plan.has_value()) {
+    plan_ = options_.plan;
+  } else {
+    status = PlanFromMeasurements();
+  }
+  if (status.ok()) {
+    const std::string json = PlanToJson(*plan_);
+    metrics_.SetPlan(*plan_);
+    status = WriteFileAtomically(options_.run_directory + "/plan.json", json);
+    v1::RunEvent event;
+    event.mutable_plan()->set_plan_json(json);
+    service_.Publish(std::move(event));
+  }
+  generation_.OnPlanMade(status, clock_.Now());
+}
+
+Status Coordinator::PlanFromMeasurements() {
+  const ParameterServerSpec& spec = options_.job.strategy.parameter_server;
+  PlanRequest request;
+  request.strategy = Resolved(options_.job.strategy.type);
+  request.options.period = spec.period;
+  request.options.fusion = spec.fusion;
+  request.options.phase = spec.phase;
+  request.options.window = spec.window;
+  request.options.tail = spec.tail;
+  request.options.apply = spec.apply;
+  request.options.admission = spec.admission;
+  request.timeline = measurements_.SlowestTimeline();
+  request.links = measurements_.Links();
+  request.workers = options_.job.worker.replicas;
+  request.servers = options_.job.server.replicas;
+  WEFT_RETURN_IF_ERROR(
+      WriteFileAtomically(options_.run_directory + "/timeline.json", TimelineToJson(request.timeline)));
+  WEFT_ASSIGN_OR_RETURN(plan_, MakePlan(request));
+  return OkStatus();
+}
+
+void Coordinator::PublishProgress() {
+  v1::RunEvent event;
+  *event.mutable_progress() =
+      statistics_.Now(options_.job.training.epochs, generation_.total_iterations(), compute_seconds());
+  service_.Publish(std::move(event));
+}
+
+void Coordinator::Tell(const std::string& note) {
+  LogInfo("note", {{"text", note}});
+  v1::RunEvent event;
+  event.mutable_note()->set_text(note);
+  service_.Publish(std::move(event));
+}
+
+double Coordinator::compute_seconds() const {
+  if (!measurements_.compute_seconds().empty()) return QuantilesOf(measurements_.compute_seconds()).median;
+  return plan_.has_value() ? plan_->compute_us * 1e-6 : 0;
+}
+
+int Coordinator::Finish() {
+  WEFT_CHECK(ended()) << "the run goes on";
+  SummaryFacts facts;
+  facts.strategy = Name(Resolved(options_.job.strategy.type));
+  facts.model = ModelName(options_.job.model.name);
+  facts.workers = options_.job.worker.replicas;
+  facts.servers = options_.job.server.replicas;
+  facts.seed = options_.job.training.seed;
+  facts.transport = transport_;
+  facts.parameters = generation_.parameter_count();
+  facts.exit_code = end_->exit_code;
+  facts.message = end_->message;
+  facts.compute_seconds = measurements_.compute_seconds().empty() ? Quantiles{compute_seconds(), compute_seconds()}
+                                                                  : QuantilesOf(measurements_.compute_seconds());
+  facts.model_path = model_path_;
+  for (const auto& [rank, report] : server_reports_) facts.server_reports.push_back(report);
+
+  const Plan plan = plan_.value_or(Plan{});
+  const std::string summary = SummaryJson(plan, statistics_.Totals(), facts);
+  Status status = metrics_file_->Flush();
+  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plan));
+  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/summary.json", summary);
+  if (!status.ok() && end_->exit_code == 0) *end_ = {.exit_code = 1, .message = status.message(), .resumable = false};
+
+  v1::RunEvent event;
+  v1::Ended& told = *event.mutable_ended();
+  told.set_exit_code(end_->exit_code);
+  told.set_message(end_->message);
+  told.set_summary_json(summary);
+  told.set_run_directory(options_.run_directory);
+  told.set_resumable(end_->resumable);
+  service_.Publish(std::move(event));
+  service_.FinishWatchers(clock_.Now() + kWatcherTime);
+  return end_->exit_code;
+}
+
+}  // namespace weft

@@ -1,0 +1,104 @@
+// One run: takes what the ranks say from the AttendService, lets the Generation decide, and carries out what it asks:
+// messages, the plan, the files of the run directory, the events that watchers see, metrics.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/job/job_spec.h"
+#include "common/plan/plan.h"
+#include "common/status.h"
+#include "coordinator/membership/generation.h"
+#include "coordinator/service/attend_service.h"
+#include "coordinator/service/coordinator_metrics.h"
+#include "coordinator/service/measurements.h"
+#include "coordinator/service/run_files.h"
+#include "coordinator/service/run_statistics.h"
+
+namespace weft {
+
+struct CoordinatorOptions {
+  std::uint64_t generation = 1;
+  JobSpec job;
+  std::string job_text;  // for the ranks, overrides applied
+  std::string run_directory;
+  std::optional<Plan> plan;          // given: nothing is measured
+  std::string checkpoint;            // to go on from; empty: from the beginning
+  std::int64_t start_iteration = 0;  // the checkpoint's
+};
+
+// UNIMPLEMENTED names a strategy that this version can't run.
+Status CheckStrategy(StrategyType strategy);
+
+// INVALID_ARGUMENT: the plan is for another strategy or for other numbers of workers or servers than the job.
+Status CheckPlanFits(const Plan& plan, const JobSpec& job);
+
+// A run that can't begin: tells the watchers and returns the exit code.
+int TellRefusal(AttendService& service, const Status& status, const std::string& run_directory);
+
+// Used by one thread.
+class Coordinator {
+ public:
+  // `service`, `metrics` and `clock` outlive it. Errors of metrics.jsonl.
+  static Result<std::unique_ptr<Coordinator>> Make(CoordinatorOptions options, AttendService& service,
+                                                   CoordinatorMetrics& metrics, Clock& clock);
+
+  // Handles what comes until `deadline`, or until the run has ended.
+  void Pump(TimePoint deadline);
+  void OnLauncherEnded(const std::string& how, bool by_signal);
+  void AskStop();
+  // One line for the person.
+  void Tell(const std::string& note);
+  // Ends the run here and now; `cause` says why.
+  void GiveUp(const std::string& cause);
+
+  bool ended() const { return end_.has_value(); }
+  // Once it has ended and no rank is left: writes the last files and tells the watchers. Returns the exit code.
+  int Finish();
+
+ private:
+  Coordinator(CoordinatorOptions options, AttendService& service, CoordinatorMetrics& metrics, Clock& clock,
+              std::unique_ptr<MetricsFile> metrics_file);
+
+  void Handle(const ServiceEvent& event);
+  void Register(StreamId stream, const v1::Register& registration, std::uint64_t generation);
+  void HandleMessage(int rank, const v1::AgentMessage& message);
+  void HandleReports(int rank, const v1::IterationReports& reports);
+  void Tick();
+  void Apply();
+  void Carry(const Action& action);
+  void MakeThePlan();
+  Status PlanFromMeasurements();
+  void PublishProgress();
+  void Send(int rank, v1::CoordinatorMessage message);
+  double compute_seconds() const;
+
+  const CoordinatorOptions options_;
+  AttendService& service_;
+  CoordinatorMetrics& metrics_;
+  Clock& clock_;
+  Generation generation_;
+  Measurements measurements_;
+  RunStatistics statistics_;
+  TraceCollector trace_;
+  const std::unique_ptr<MetricsFile> metrics_file_;
+
+  std::map<StreamId, int> ranks_;
+  std::map<int, StreamId> streams_;
+  std::map<int, int> metrics_ports_;
+  std::string transport_;
+  std::optional<Plan> plan_;
+  std::map<int, v1::ServerReport> server_reports_;
+  std::string model_path_;
+  TimePoint next_progress_{};
+  TimePoint next_flush_{};
+  std::int64_t progress_iteration_ = 0;
+  std::optional<EndRun> end_;
+};
+
+}  // namespace weft

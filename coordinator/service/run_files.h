@@ -1,0 +1,75 @@
+// What a run leaves in its run directory beside the model and the checkpoints: plan.json, timeline.json, metrics.jsonl,
+// trace.json and summary.json. docs/format/run-directory.md has each field.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/plan/plan.h"
+#include "common/status.h"
+#include "coordinator/service/run_statistics.h"
+#include "proto/coordinator.pb.h"
+
+namespace weft {
+
+// What summary.json tells beside the totals.
+struct SummaryFacts {
+  std::string strategy;
+  std::string model;
+  int workers = 0;
+  int servers = 0;
+  std::uint64_t seed = 0;
+  std::string transport;
+  std::int64_t parameters = 0;
+  int exit_code = 0;
+  std::string message;        // why it ended, when not by itself
+  Quantiles compute_seconds;  // of an iteration of compute alone
+  std::string model_path;     // empty: none was saved
+  std::vector<v1::ServerReport> server_reports;
+};
+
+std::string SummaryJson(const Plan& plan, const RunTotals& totals, const SummaryFacts& facts);
+
+// metrics.jsonl: a line for each worker's iteration and for each evaluation. Not thread-safe.
+class MetricsFile {
+ public:
+  // Goes on with the file after `start_iteration`: later lines, and a torn last one, are taken out. Errors of the file.
+  static Result<std::unique_ptr<MetricsFile>> Open(const std::string& path, std::int64_t start_iteration);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  // Lines are kept until Flush.
+  void Add(int rank, const v1::IterationReport& report);
+  void AddEvaluation(const v1::EvaluationResult& evaluation);
+  // RESOURCE_EXHAUSTED: the disk is full. Others: the errno's code.
+  Status Flush();
+
+ private:
+  MetricsFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  const std::string path_;
+  const int file_;
+  std::string pending_;
+};
+
+// trace.json, in Chrome's trace event format: per worker its compute, the slots and the transfers. Bounded: the first
+// and the last reports of a run. Not thread-safe.
+class TraceCollector {
+ public:
+  void Add(int rank, const v1::IterationReport& report);
+  std::string ToJson(const Plan& plan) const;
+
+ private:
+  static constexpr std::size_t kFirstReports = 1000;
+  static constexpr std::size_t kLastReports = 1000;
+
+  std::vector<std::pair<int, v1::IterationReport>> first_;
+  std::deque<std::pair<int, v1::IterationReport>> last_;
+};
+
+}  // namespace weft

@@ -1,0 +1,116 @@
+#include "coordinator/service/run_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kRecentNs = 1'000'000'000;
+constexpr double kSecondsPerNs = 1e-9;
+
+}  // namespace
+
+Quantiles QuantilesOf(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(std::floor(place));
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
+  };
+  return {.median = at(0.5), .p95 = at(0.95)};
+}
+
+void RunStatistics::Add(const v1::IterationReport& report) {
+  const double seconds = static_cast<double>(report.end_ns() - report.start_ns()) * kSecondsPerNs;
+  const double stall = static_cast<double>(report.stall_ns()) * kSecondsPerNs;
+  std::int64_t bytes = 0;
+  for (const v1::Transfer& transfer : report.transfers()) bytes += transfer.push_bytes() + transfer.pull_bytes();
+
+  if (iteration_seconds_.empty() || report.start_ns() < start_ns_) start_ns_ = report.start_ns();
+  end_ns_ = std::max(end_ns_, report.end_ns());
+  iteration_ = std::max(iteration_, report.iteration());
+  epoch_ = std::max(epoch_, report.epoch());
+  samples_ += report.samples();
+  bytes_ += bytes;
+  stall_seconds_ += stall;
+  staleness_sum_ += report.staleness_iterations();
+  staleness_max_ = std::max(staleness_max_, report.staleness_iterations());
+  iteration_seconds_.push_back(seconds);
+
+  recent_.push_back({.end_ns = report.end_ns(),
+                     .seconds = seconds,
+                     .stall_seconds = stall,
+                     .bytes = bytes,
+                     .loss_sum = report.loss_sum(),
+                     .predictions = report.predictions()});
+  // Ranks report one after the other, so the ends are nearly in order only; that much is enough for a window.
+  while (recent_.size() > 1 && recent_.front().end_ns < end_ns_ - kRecentNs) recent_.pop_front();
+}
+
+void RunStatistics::AddEvaluation(const v1::EvaluationResult& evaluation) {
+  accuracy_ = evaluation.accuracy();
+  evaluation_loss_ = evaluation.loss();
+  epochs_ended_ = std::max(epochs_ended_, evaluation.epoch());
+}
+
+double RunStatistics::recent_iteration_seconds() const {
+  std::vector<double> seconds;
+  for (const Recent& recent : recent_) seconds.push_back(recent.seconds);
+  return QuantilesOf(std::move(seconds)).median;
+}
+
+v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const {
+  v1::Progress progress;
+  progress.set_epoch(epoch_);
+  progress.set_epochs(epochs);
+  progress.set_iteration(iteration_);
+  progress.set_iterations(iterations);
+  progress.set_accuracy(accuracy_);
+  progress.set_compute_seconds(compute_seconds);
+  Recent sum;
+  std::int64_t from_ns = end_ns_;
+  for (const Recent& recent : recent_) {
+    from_ns = std::min(from_ns, recent.end_ns - static_cast<std::int64_t>(recent.seconds / kSecondsPerNs));
+    sum.seconds += recent.seconds;
+    sum.stall_seconds += recent.stall_seconds;
+    sum.bytes += recent.bytes;
+    sum.loss_sum += recent.loss_sum;
+    sum.predictions += recent.predictions;
+  }
+  if (sum.predictions > 0) progress.set_loss(sum.loss_sum / static_cast<double>(sum.predictions));
+  if (sum.seconds > 0) progress.set_stall_fraction(sum.stall_seconds / sum.seconds);
+  if (end_ns_ > from_ns) {
+    progress.set_bytes_per_second(static_cast<double>(sum.bytes) /
+                                  (static_cast<double>(end_ns_ - from_ns) * kSecondsPerNs));
+  }
+  const double iteration_seconds = recent_iteration_seconds();
+  progress.set_iteration_seconds(iteration_seconds);
+  progress.set_seconds_left(iteration_seconds *
+                            static_cast<double>(std::max<std::int64_t>(iterations - iteration_, 0)));
+  return progress;
+}
+
+RunTotals RunStatistics::Totals() const {
+  RunTotals totals;
+  totals.iterations = iteration_;
+  totals.epochs = epochs_ended_;
+  totals.accuracy = accuracy_;
+  totals.loss = accuracy_ >= 0 ? evaluation_loss_ : Now(0, 0, 0).loss();
+  totals.samples = samples_;
+  totals.seconds = static_cast<double>(end_ns_ - start_ns_) * kSecondsPerNs;
+  totals.iteration_seconds = QuantilesOf(iteration_seconds_);
+  double seconds = 0;
+  for (const double one : iteration_seconds_) seconds += one;
+  if (seconds > 0) totals.stall_fraction = stall_seconds_ / seconds;
+  if (iteration_ > first_)
+    totals.bytes_per_iteration = static_cast<double>(bytes_) / static_cast<double>(iteration_ - first_);
+  if (!iteration_seconds_.empty())
+    totals.staleness_mean = staleness_sum_ / static_cast<double>(iteration_seconds_.size());
+  totals.staleness_max = staleness_max_;
+  return totals;
+}
+
+}  // namespace weft

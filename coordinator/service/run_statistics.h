@@ -1,0 +1,77 @@
+// A run in numbers: how it goes now, for the progress line, and how it went, for summary.json. Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "proto/coordinator.pb.h"
+
+namespace weft {
+
+struct Quantiles {
+  double median = 0;
+  double p95 = 0;
+};
+// By linear interpolation between the closest ranks; zeros for no values.
+Quantiles QuantilesOf(std::vector<double> values);
+
+struct RunTotals {
+  std::int64_t iterations = 0;  // the last one that a worker ended
+  std::int64_t epochs = 0;      // ended
+  double accuracy = -1;         // of the last evaluation; negative: there was none
+  double loss = 0;              // mean of the last evaluation, or of the last second of training before the first
+  std::int64_t samples = 0;     // trained on, all workers
+  double seconds = 0;           // from the first iteration's start to the last one's end
+  Quantiles iteration_seconds;
+  double stall_fraction = 0;       // of the iterations' time
+  double bytes_per_iteration = 0;  // pushed and pulled, all workers
+  double staleness_mean = 0;
+  double staleness_max = 0;
+};
+
+// Not thread-safe.
+class RunStatistics {
+ public:
+  // `start_iteration`: of the checkpoint that the run goes on from.
+  explicit RunStatistics(std::int64_t start_iteration) : iteration_(start_iteration), first_(start_iteration) {}
+
+  void Add(const v1::IterationReport& report);
+  void AddEvaluation(const v1::EvaluationResult& evaluation);
+
+  // Over the reports of the last second. `iterations` and `epochs` are the run's totals.
+  v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
+  RunTotals Totals() const;
+
+  std::int64_t iteration() const { return iteration_; }
+  // Median of the last second; 0 before the first report.
+  double recent_iteration_seconds() const;
+
+ private:
+  struct Recent {
+    std::int64_t end_ns = 0;
+    double seconds = 0;
+    double stall_seconds = 0;
+    std::int64_t bytes = 0;
+    double loss_sum = 0;
+    std::int64_t predictions = 0;
+  };
+
+  std::int64_t iteration_ = 0;
+  const std::int64_t first_;
+  std::int64_t epoch_ = 0;  // the one that runs, 1-based as the ranks count
+  std::int64_t epochs_ended_ = 0;
+  double accuracy_ = -1;
+  double evaluation_loss_ = 0;
+  std::int64_t start_ns_ = 0;
+  std::int64_t end_ns_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t bytes_ = 0;
+  double stall_seconds_ = 0;
+  double staleness_sum_ = 0;
+  double staleness_max_ = 0;
+  std::vector<double> iteration_seconds_;
+  std::deque<Recent> recent_;
+};
+
+}  // namespace weft
