@@ -44,25 +44,25 @@ using LocalStep = std::function<void(FloatRange range, std::int64_t iteration)>;
 struct TransferRecord {
   int group = 0;
   int server = 0;
-  int slot = 0;                // the worker's place in the round's order
+  int slot = 0;  // the worker's place in the round's order
   std::int64_t round = 0;
   TimePoint planned_start{};
-  TimePoint start{};           // the request left
-  TimePoint granted{};         // the transfer began
-  TimePoint end{};             // push sent and pull received
+  TimePoint start{};    // the request left
+  TimePoint granted{};  // the transfer began
+  TimePoint end{};      // push sent and pull received
   std::int64_t push_bytes = 0;
   std::int64_t pull_bytes = 0;
-  Duration staleness_wait{};   // waited for the round before to be committed
-  bool overrun = false;        // ended after the slot
+  Duration staleness_wait{};  // waited for the round before to be committed
+  bool overrun = false;       // ended after the slot
 };
 
 struct IterationRecord {
   std::int64_t iteration = 0;
   TimePoint start{};
   TimePoint end{};
-  Duration stall{};                        // waited in BeforeForward, GradientReady and EndIteration
-  std::vector<double> group_stall_us;      // by group, what of it waited for that group
-  std::vector<TransferRecord> transfers;   // that ended since the record before
+  Duration stall{};                       // waited in BeforeForward, GradientReady and EndIteration
+  std::vector<double> group_stall_us;     // by group, what of it waited for that group
+  std::vector<TransferRecord> transfers;  // that ended since the record before
 };
 
 // A named tensor of a plane's own state (pending deltas and the like) in a checkpoint.

@@ -1,0 +1,59 @@
+#include "agent/dataplane/link_scheduler.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+
+namespace weft {
+namespace {
+
+constexpr double kSmoothing = 0.25;
+constexpr Duration kLongestRoundTrip = std::chrono::milliseconds(10);
+
+}  // namespace
+
+void LinkScheduler::Granted(std::int64_t transfer, std::int64_t bytes, TimePoint now) {
+  const bool alone = active_.empty();
+  active_[transfer] = {.bytes = bytes, .done_bytes = 0, .last = now, .alone = alone};
+}
+
+void LinkScheduler::Progressed(std::int64_t transfer, std::int64_t done_bytes, TimePoint now) {
+  const auto it = active_.find(transfer);
+  WEFT_CHECK(it != active_.end()) << "transfer " << transfer;
+  Transfer& t = it->second;
+  const std::int64_t step = done_bytes - t.done_bytes;
+  if (step <= 0) return;  // one direction is ahead of the other
+  if (t.alone) {
+    const double took_ns = static_cast<double>((now - t.last).count());
+    if (t.done_bytes > 0 || done_bytes == t.bytes) {
+      // The first piece's time holds the round trip too, so it tells the rate only when there is no other piece.
+      const double trip_ns = t.done_bytes > 0 ? 0 : static_cast<double>(round_trip_.count());
+      const double sample = std::max(took_ns - trip_ns, 0.0) / static_cast<double>(step);
+      ns_per_byte_ = ns_per_byte_ ? *ns_per_byte_ + kSmoothing * (sample - *ns_per_byte_) : sample;
+    } else if (ns_per_byte_) {
+      const double trip_ns = std::clamp(took_ns - *ns_per_byte_ * static_cast<double>(step), 0.0,
+                                        static_cast<double>(kLongestRoundTrip.count()));
+      const auto before = static_cast<double>(round_trip_.count());
+      round_trip_ = Duration(static_cast<Duration::rep>(before + kSmoothing * (trip_ns - before)));
+    }
+  }
+  t.done_bytes = done_bytes;
+  t.last = now;
+  t.alone = active_.size() == 1;
+  if (t.done_bytes >= t.bytes) active_.erase(it);
+}
+
+std::optional<TimePoint> LinkScheduler::NextGrant() const {
+  if (active_.empty()) return TimePoint{};
+  if (!ns_per_byte_ || active_.size() >= kMostInFlight) return std::nullopt;
+  double left_bytes = 0;
+  TimePoint since = TimePoint::max();
+  for (const auto& [id, t] : active_) {
+    left_bytes += static_cast<double>(t.bytes - t.done_bytes);
+    // Before its first piece a transfer is still on the grant's way.
+    since = std::min(since, t.done_bytes > 0 ? t.last : t.last + round_trip_);
+  }
+  return since + Duration(static_cast<Duration::rep>(left_bytes * *ns_per_byte_)) - round_trip_;
+}
+
+}  // namespace weft

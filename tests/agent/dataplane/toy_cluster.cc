@@ -1,0 +1,184 @@
+#include "tests/agent/dataplane/toy_cluster.h"
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "agent/core/update_rule.h"
+#include "agent/dataplane/parameter_server_worker.h"
+#include "common/check.h"
+#include "common/mutex.h"
+
+namespace weft {
+
+Plan ToyPlan(const ToyShape& shape) {
+  Plan plan;
+  plan.strategy = shape.strategy;
+  plan.workers = shape.workers;
+  plan.servers = shape.servers;
+  plan.period = shape.period;
+  plan.compute_us = 1000;
+  const std::vector<FloatRange> ranges = ToyLayers(shape.layers);
+  for (int last = static_cast<int>(shape.layers.size()) - 1; last >= 0; last -= shape.layers_per_group) {
+    PlanGroup group;
+    group.index = static_cast<int>(plan.groups.size());
+    group.first_layer = std::max(0, last - shape.layers_per_group + 1);
+    group.last_layer = last;
+    group.window_from_us = -200;
+    group.window_to_us = 300;
+    group.slot_us = 500.0 / shape.workers;
+    const std::int64_t first = ranges[static_cast<std::size_t>(group.first_layer)].first;
+    const std::int64_t end =
+        ranges[static_cast<std::size_t>(last)].first + ranges[static_cast<std::size_t>(last)].count;
+    group.bytes = (end - first) * 4;
+    if (group.index == 0 && end - first >= shape.servers) {
+      std::int64_t at = first;
+      for (int s = 0; s < shape.servers; ++s) {
+        const std::int64_t next = first + (end - first) * (s + 1) / shape.servers;
+        plan.shards.push_back({.group = 0, .server = s, .first = at, .count = next - at});
+        at = next;
+      }
+    } else if (end > first) {
+      plan.shards.push_back(
+          {.group = group.index, .server = group.index % shape.servers, .first = first, .count = end - first});
+    }
+    plan.groups.push_back(group);
+  }
+  return plan;
+}
+
+std::vector<FloatRange> ToyLayers(const std::vector<std::int64_t>& sizes) {
+  std::vector<FloatRange> layers;
+  std::int64_t at = 0;
+  for (const std::int64_t size : sizes) {
+    layers.push_back({.first = at, .count = size});
+    at += size;
+  }
+  return layers;
+}
+
+std::int64_t ToyCount(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 0;
+  for (const std::int64_t size : sizes) count += size;
+  return count;
+}
+
+std::vector<float> ToyWeights(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+namespace {
+
+Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, LoopbackNetwork& network, ToyResult& result,
+                 std::unique_ptr<DataPlane>& plane) {
+  const auto k = static_cast<std::size_t>(worker.index);
+  const ModelView view{.weights = worker.weights, .gradients = worker.gradients, .layers = worker.layers};
+  const LocalStep step = [&](FloatRange range, std::int64_t iteration) {
+    const auto part = [&](std::vector<float>& all) {
+      return std::span<float>(all).subspan(static_cast<std::size_t>(range.first),
+                                           static_cast<std::size_t>(range.count));
+    };
+    SgdStep(part(worker.weights), part(worker.gradients), part(worker.velocity),
+            {.learning_rate = run.learning_rate, .momentum = run.momentum, .weight_decay = 0}, iteration == 1);
+    ++worker.steps;
+  };
+  WEFT_ASSIGN_OR_RETURN(
+      plane, MakeParameterServerWorker(run.options, plan, view, step, network.endpoint(worker.index), Clock::Steady()));
+  if (!run.resume_planes.empty()) {
+    WEFT_RETURN_IF_ERROR(plane->RestoreState(run.first_iteration - 1, run.resume_planes[k]));
+  }
+  const int layers = static_cast<int>(worker.layers.size());
+  for (std::int64_t t = run.first_iteration; t < run.first_iteration + run.iterations; ++t) {
+    WEFT_RETURN_IF_ERROR(plane->BeginIteration(t));
+    for (int l = 0; l < layers; ++l) WEFT_RETURN_IF_ERROR(plane->BeforeForward(l));
+    const std::int64_t samples = run.gradient(worker, t);
+    for (int l = layers - 1; l >= 0; --l) WEFT_RETURN_IF_ERROR(plane->GradientReady(l, samples));
+    WEFT_ASSIGN_OR_RETURN(IterationRecord record, plane->EndIteration());
+    result.records[k].push_back(std::move(record));
+    if (run.after_iteration) WEFT_RETURN_IF_ERROR(run.after_iteration(worker.index, t, network));
+  }
+  if (run.finish) return plane->Finish();
+  WEFT_RETURN_IF_ERROR(plane->Drain());
+  result.planes[k] = plane->SaveState();
+  return OkStatus();
+}
+
+}  // namespace
+
+ToyResult RunToy(const ToyRun& run) {
+  const Plan plan = ToyPlan(run.shape);
+  const auto workers = static_cast<std::size_t>(plan.workers), servers = static_cast<std::size_t>(plan.servers);
+  const std::int64_t count = ToyCount(run.shape.layers);
+  const std::vector<float> initial = ToyWeights(count, 7);
+  LoopbackNetwork network(plan.workers + plan.servers, run.network);
+
+  ToyResult result;
+  result.worker_status.resize(workers);
+  result.server_status.resize(servers);
+  result.planes.resize(workers);
+  result.records.resize(workers);
+  result.workers = run.resume_workers;
+  if (result.workers.empty()) {
+    for (std::size_t k = 0; k < workers; ++k) {
+      const std::vector<float> zeros(initial.size());
+      result.workers.push_back({.index = static_cast<int>(k),
+                                .weights = initial,
+                                .gradients = zeros,
+                                .velocity = zeros,
+                                .layers = ToyLayers(run.shape.layers)});
+    }
+  }
+  Mutex mutex;
+  std::vector<std::unique_ptr<ParameterServer>> planes;
+  for (int s = 0; s < plan.servers; ++s) {
+    planes.push_back(
+        ParameterServer::Make(run.options, plan, initial, network.endpoint(plan.workers + s), Clock::Steady()).value());
+    if (!run.resume_centre.empty()) {
+      WEFT_CHECK(planes.back()->RestoreCentre(run.first_iteration - 1, run.resume_centre).ok());
+    }
+    if (run.evaluation_period > 0) {
+      planes.back()->SetEvaluations(
+          run.evaluation_period,
+          [&](const CentreSnapshot& snapshot) {
+            std::vector<float> weights(initial.size());
+            snapshot.CopyTo(weights);
+            const MutexLock lock(mutex);
+            result.evaluations.emplace_back(snapshot.iteration, std::move(weights));
+          },
+          run.iterations);
+    }
+  }
+  std::vector<std::unique_ptr<DataPlane>> worker_planes(workers);  // a paused worker lives on while the centre is read
+  std::vector<std::thread> server_threads, worker_threads;
+  for (std::size_t s = 0; s < servers; ++s) {
+    server_threads.emplace_back([&, s] { result.server_status[s] = planes[s]->Run(); });
+  }
+  for (std::size_t k = 0; k < workers; ++k) {
+    worker_threads.emplace_back([&, k] {
+      result.worker_status[k] = RunWorker(run, plan, result.workers[k], network, result, worker_planes[k]);
+      if (run.finish) worker_planes[k] = nullptr;
+    });
+  }
+  for (std::thread& thread : worker_threads) thread.join();
+  if (!run.finish) {
+    for (auto& server : planes) {
+      const Result<CentreSnapshot> centre = server->CentreAt(run.first_iteration + run.iterations - 1);
+      WEFT_CHECK(centre.ok()) << centre.status().ToString();
+      server->Stop(CancelledError("paused"));
+    }
+  }
+  for (std::thread& thread : server_threads) thread.join();
+  result.centre.resize(initial.size());
+  for (auto& server : planes) {
+    server->Centre().CopyTo(result.centre);
+    result.servers.push_back(server->Statistics());
+  }
+  for (int rank = 0; rank < plan.workers + plan.servers; ++rank) result.traffic.push_back(network.statistics(rank));
+  return result;
+}
+
+}  // namespace weft
