@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// How long the thread looks again at once after something happened: about a round trip of a small message.
-constexpr Duration kKeepLooking = std::chrono::microseconds(20);
+// How long the thread looks again at once after something happened: a few round trips of a small message.
+constexpr Duration kKeepLooking = std::chrono::microseconds(50);
 constexpr Duration kShortestSleep = std::chrono::microseconds(10);
 // Waits that the thread ends by a notification; the time only bounds a lost one.
 constexpr Duration kWaitStep = std::chrono::seconds(1);

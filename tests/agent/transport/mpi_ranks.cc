@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const weft::TimePoint start = weft::Clock::Steady().Now();
   // Small parts, so that the larger messages of the suite go in several.
-  auto transport = weft::MpiTransport::Create({.part_bytes = 1 << 20}, start + std::chrono::seconds(60));
+  auto transport = weft::MpiTransport::Create({.part_bytes = 100'000}, start + std::chrono::seconds(60));
   if (!transport.ok()) {
     std::cerr << transport.status() << "\n";
     weft::ExitWithoutFinalize(1);
