@@ -6,6 +6,7 @@
 #include "agent/model/mlp.h"
 #include "agent/model/replay.h"
 #include "agent/model/resnet.h"
+#include "agent/model/transformer.h"
 
 namespace weft {
 namespace {
@@ -65,6 +66,30 @@ Result<std::unique_ptr<Model>> FromResnet(const ModelInput& input) {
                      .classes = input.classes});
 }
 
+Result<std::unique_ptr<Model>> FromTransformer(const ModelSpec& spec, const ModelInput& input) {
+  if (!input.text) return InvalidArgumentError("model: it takes text, the data is images");
+  for (const auto& [field, value] :
+       {std::pair{"layers", spec.transformer_layers}, std::pair{"width", spec.transformer_width},
+        std::pair{"heads", spec.transformer_heads}, std::pair{"context", spec.transformer_context}}) {
+    if (value < 1) {
+      return InvalidArgumentError(std::string("model.transformer.") + field + ": " + std::to_string(value) +
+                                  " is below 1");
+    }
+  }
+  if (spec.transformer_width % spec.transformer_heads != 0) {
+    return InvalidArgumentError("model.transformer.width: " + std::to_string(spec.transformer_width) +
+                                " is not a multiple of " + std::to_string(spec.transformer_heads) + " heads");
+  }
+  if (input.dimensions != std::vector<std::int64_t>{spec.transformer_context + 1}) {
+    return InvalidArgumentError("model.transformer.context: " + std::to_string(spec.transformer_context) +
+                                " is not the length of the data's samples");
+  }
+  return MakeTransformer({.layers = spec.transformer_layers,
+                          .width = spec.transformer_width,
+                          .heads = spec.transformer_heads,
+                          .context = spec.transformer_context});
+}
+
 Result<std::unique_ptr<Model>> FromReplay(const ReplayInput& replay) {
   const Timeline& timeline = replay.timeline;
   if (timeline.layers.empty()) return InvalidArgumentError("model.replay.timeline: it has no layers");
@@ -98,10 +123,10 @@ Result<std::unique_ptr<Model>> MakeModel(const ModelSpec& spec, const ModelInput
       return FromResnet(input);
     case ModelType::kReplay:
       return FromReplay(replay);
-    default:
-      break;
+    case ModelType::kTransformer:
+      return FromTransformer(spec, input);
   }
-  return UnimplementedError("model.name: this model is not in this build");
+  return InvalidArgumentError("model.name: " + std::to_string(static_cast<int>(spec.name)) + " is none of the models");
 }
 
 }  // namespace weft

@@ -26,6 +26,18 @@ void ReluBackward(std::int64_t count, const float* y, float* dy) {
   for (std::int64_t i = 0; i < count; ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
 }
 
+void GeluForward(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * NormalCdf(x[i], FastExp(-0.5F * x[i] * x[i]));
+}
+
+void GeluBackward(std::int64_t count, const float* x, const float* dy, float* dx) {
+  constexpr float kDensity = 0.3989422804F;  // 1 / sqrt(2 pi)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float e = FastExp(-0.5F * x[i] * x[i]);
+    dx[i] = dy[i] * (NormalCdf(x[i], e) + x[i] * kDensity * e);
+  }
+}
+
 void ColumnSum(std::int64_t rows, std::int64_t cols, const float* x, float* sum) {
   std::fill(sum, sum + cols, 0.0F);
   for (std::int64_t r = 0; r < rows; ++r, x += cols) {

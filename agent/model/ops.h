@@ -17,6 +17,12 @@ void AddBiasRelu(std::int64_t rows, std::int64_t cols, const float* bias, float*
 // dy[i] = 0 where y[i], the output of a ReLU, is 0; in place.
 void ReluBackward(std::int64_t count, const float* y, float* dy);
 
+// y = x P(Z <= x) for a standard normal Z (Hendrycks and Gimpel 2016); overwritten.
+void GeluForward(std::int64_t count, const float* x, float* y);
+
+// dx = dy (P(Z <= x) + x p(x)), p the normal density; overwritten, dx may be dy.
+void GeluBackward(std::int64_t count, const float* x, const float* dy, float* dx);
+
 // sum[c] = sum over r of x[r, c]; overwritten.
 void ColumnSum(std::int64_t rows, std::int64_t cols, const float* x, float* sum);
 

@@ -25,6 +25,20 @@ inline float FastExp(float x) {
   return exp_r * std::bit_cast<float>(scale);
 }
 
+// P(Z <= x) for a standard normal Z, given e = exp(-x^2 / 2), to about 1e-7: Abramowitz and Stegun 7.1.26 for the error
+// function at |x| / sqrt(2).
+inline float NormalCdf(float x, float e) {
+  const float z = (x < 0 ? -x : x) * 0.70710678F;
+  const float t = 1.0F / (1.0F + 0.3275911F * z);
+  float p = 1.061405429F;
+  p = p * t - 1.453152027F;
+  p = p * t + 1.421413741F;
+  p = p * t - 0.284496736F;
+  p = p * t + 0.254829592F;
+  const float tail = 0.5F * p * t * e;
+  return x < 0 ? tail : 1.0F - tail;
+}
+
 // The sum of value(0) to value(count - 1) in 16 interleaved partial sums.
 template <typename Value>
 inline float LaneSum(std::int64_t count, const Value& value) {

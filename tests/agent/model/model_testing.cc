@@ -4,6 +4,7 @@
 #include "agent/model/mlp.h"
 #include "agent/model/random.h"
 #include "agent/model/resnet.h"
+#include "agent/model/transformer.h"
 
 namespace weft {
 
@@ -20,7 +21,16 @@ std::vector<TinyModel> TinyModels() {
        [] {
          return MakeResnet({.channels = 2, .height = 7, .width = 8, .classes = 4, .first_width = 4, .blocks = 1});
        }},
+      {"transformer",
+       {.dimensions = {6}, .classes = 256, .text = true},
+       [] { return MakeTransformer({.layers = 2, .width = 6, .heads = 2, .context = 5}); }},
   };
+}
+
+std::vector<TinyModel> TinyImageModels() {
+  std::vector<TinyModel> models = TinyModels();
+  std::erase_if(models, [](const TinyModel& tiny) { return tiny.input.text; });
+  return models;
 }
 
 OwnedBatch RandomBatch(const ModelInput& input, std::int64_t size, std::uint64_t seed) {

@@ -21,6 +21,7 @@ struct TinyModel {
 };
 inline void PrintTo(const TinyModel& tiny, std::ostream* out) { *out << tiny.name; }
 std::vector<TinyModel> TinyModels();
+std::vector<TinyModel> TinyImageModels();
 
 // A batch that owns its memory.
 struct OwnedBatch {
