@@ -195,7 +195,7 @@ void ServerLoop::ReceiveControl(int worker) {
 }
 
 void ServerLoop::SendControl(int worker, ControlMessage message) {
-  message.generation = options_.generation;
+  if (message.generation == 0) message.generation = options_.generation;
   const auto bytes = std::make_shared<ControlBuffer>(EncodeControl(message));
   const bool farewell = !failure_.ok();
   ++outstanding_;
@@ -237,7 +237,11 @@ void ServerLoop::OnControl(const ControlArrived& event) {
       MutexLock lock(mutex_);
       ++counters_.refused_messages;
     }
-    SendControl(worker, {.kind = ControlKind::kFailure, .code = StatusCode::kFailedPrecondition, .rank = worker});
+    // In the sender's generation, so that a worker of this one, to whom it may be delivered, drops it.
+    SendControl(worker, {.kind = ControlKind::kFailure,
+                         .code = StatusCode::kFailedPrecondition,
+                         .generation = message.generation,
+                         .rank = worker});
     ReceiveControl(worker);
     return;
   }

@@ -76,6 +76,8 @@ namespace {
 Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, LoopbackNetwork& network, ToyResult& result,
                  std::unique_ptr<DataPlane>& plane) {
   const auto k = static_cast<std::size_t>(worker.index);
+  ParameterServerOptions options = run.options;
+  if (run.tune) run.tune(worker.index, options);
   const ModelView view{.weights = worker.weights, .gradients = worker.gradients, .layers = worker.layers};
   const LocalStep step = [&](FloatRange range, std::int64_t iteration) {
     const auto part = [&](std::vector<float>& all) {
@@ -87,7 +89,7 @@ Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, Loopbac
     ++worker.steps;
   };
   WEFT_ASSIGN_OR_RETURN(
-      plane, MakeParameterServerWorker(run.options, plan, view, step, network.endpoint(worker.index), Clock::Steady()));
+      plane, MakeParameterServerWorker(options, plan, view, step, network.endpoint(worker.index), Clock::Steady()));
   if (!run.resume_planes.empty()) {
     WEFT_RETURN_IF_ERROR(plane->RestoreState(run.first_iteration - 1, run.resume_planes[k]));
   }
@@ -113,7 +115,7 @@ ToyResult RunToy(const ToyRun& run) {
   const Plan plan = ToyPlan(run.shape);
   const auto workers = static_cast<std::size_t>(plan.workers), servers = static_cast<std::size_t>(plan.servers);
   const std::int64_t count = ToyCount(run.shape.layers);
-  const std::vector<float> initial = ToyWeights(count, 7);
+  const std::vector<float> initial = run.initial.empty() ? ToyWeights(count, 7) : run.initial;
   LoopbackNetwork network(plan.workers + plan.servers, run.network);
 
   ToyResult result;

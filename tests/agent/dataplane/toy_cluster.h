@@ -55,7 +55,9 @@ struct ToyRun {
   float learning_rate = 0.1F;
   float momentum = 0.9F;
   std::int64_t evaluation_period = 0;
-  bool finish = true;  // else Drain
+  bool finish = true;          // else Drain
+  std::vector<float> initial;  // weights; empty: ToyWeights
+  std::function<void(int worker, ParameterServerOptions& options)> tune;
   // State to go on from; empty: from ToyWeights.
   std::vector<ToyWorker> resume_workers;
   std::vector<std::vector<PlaneTensor>> resume_planes;
