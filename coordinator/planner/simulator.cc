@@ -26,6 +26,18 @@ int IterationsToMeasure(const Plan& plan, int wanted) {
   return (least + plan.period - 1) / plan.period * plan.period;
 }
 
+// Iterations before the measured ones. A faster worker runs ahead by up to two periods before the staleness bound holds
+// it to the slowest, at a lead of 1 - fast/slow an iteration.
+int IterationsToSettle(const Plan& plan, int measured, const std::vector<double>& slowdown) {
+  int periods = std::max(1, std::min(measured, 8) / plan.period);
+  if (!slowdown.empty()) {
+    const auto [fastest, slowest] = std::minmax_element(slowdown.begin(), slowdown.end());
+    const double lead = 1 - *fastest / *slowest;
+    if (lead > 0) periods = std::max(periods, static_cast<int>(std::min(64.0, 1 + 2 / lead)));
+  }
+  return periods * plan.period;
+}
+
 class Simulation {
  public:
   Simulation(const Plan& plan, const Timeline& timeline, const LinkTable& links, const SimulationOptions& options)
@@ -36,7 +48,7 @@ class Simulation {
         forward_us_(timeline.forward_us()),
         compute_us_(timeline.compute_us()),
         measured_(IterationsToMeasure(plan, options.iterations)),
-        warm_(std::max(plan.period, std::min(measured_, 8) / plan.period * plan.period)),
+        warm_(IterationsToSettle(plan, measured_, options.slowdown)),
         random_(options.seed),
         flows_(links, plan.workers, plan.servers),
         meter_(plan.servers),

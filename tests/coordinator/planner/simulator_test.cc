@@ -147,7 +147,6 @@ TEST(Simulate, OneWorkerTwiceAsSlow_HoldsAllToItsPace) {
   request.options.period = 4;
   SimulationOptions options;
   options.slowdown = {1, 2, 1, 1};
-  options.iterations = 200;
   const SimulationResult result = Simulated(CaseOf(request), options);
   EXPECT_NEAR(result.iteration_us, 2 * result.compute_us, 0.1 * result.compute_us);
   EXPECT_GT(result.staleness_wait_us, 0);
