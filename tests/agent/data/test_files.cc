@@ -1,28 +1,10 @@
 #include "tests/agent/data/test_files.h"
 
-#include <stdlib.h>
 #include <zlib.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "common/check.h"
 
 namespace weft {
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "weft-data-XXXXXX").string();
-  WEFT_CHECK(::mkdtemp(name.data()) != nullptr);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(path_); }
-
-void WriteBytes(const std::string& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  WEFT_CHECK(file.flush().good()) << path;
-}
 
 std::string Gzip(std::string_view bytes) {
   z_stream stream{};

@@ -1,0 +1,39 @@
+// The folder that a run leaves; docs/format/run-directory.md describes it.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "common/status.h"
+
+namespace weft {
+
+class RunDirectory {
+ public:
+  // A new folder `output_path`/<name>-<UTC time>, with -2, -3, … behind it when that is taken. Missing folders above
+  // are made. The errno's code names the folder that cannot be made.
+  static Result<RunDirectory> Create(const std::string& output_path, const std::string& name,
+                                     std::chrono::system_clock::time_point now);
+
+  // The folder `path` for a new run, made when missing. INVALID_ARGUMENT: it holds a run already.
+  static Result<RunDirectory> CreateAt(const std::string& path);
+
+  // The folder of a run that goes on. INVALID_ARGUMENT: it is missing or holds no run.
+  static Result<RunDirectory> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string job() const { return path_ + "/job.yaml"; }  // as it was run; makes the folder a run's
+  std::string plan() const { return path_ + "/plan.json"; }
+  std::string timeline() const { return path_ + "/timeline.json"; }
+  std::string metrics() const { return path_ + "/metrics.jsonl"; }
+  std::string trace() const { return path_ + "/trace.json"; }
+  std::string model() const { return path_ + "/model.safetensors"; }
+  std::string summary() const { return path_ + "/summary.json"; }
+  std::string checkpoints() const { return path_ + "/checkpoints"; }  // a folder, always there
+
+ private:
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace weft
