@@ -28,9 +28,7 @@ Result<std::string> ReadJobText(const std::string& path) {
 }  // namespace
 
 void AddJobFileOptions(CLI::App& command, JobFileOptions* options) {
-  command.add_option("file", options->path, "The TrainingJob, a YAML file; - for standard input")
-      ->required()
-      ->option_text("FILE");
+  command.add_option("FILE", options->path, "The TrainingJob, YAML; - for standard input")->required();
   command.add_option("--set", options->overrides, "Overrides a field; may be given again")
       ->option_text("PATH=VALUE")
       ->allow_extra_args(false);
