@@ -11,24 +11,14 @@
 
 #include "common/job/fields.h"
 #include "common/job/nearest.h"
+#include "common/job/shown.h"
 
 namespace weft {
 namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::size_t kLongestQuote = 60;
-
-// For messages: in one line, of bounded length.
-std::string Shown(std::string_view text) {
-  std::string shown;
-  for (const char c : text.substr(0, kLongestQuote)) {
-    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return text.size() > kLongestQuote ? shown + "…" : shown;
-}
-
-std::string Shown(const YamlNode& node) {
+std::string ShownNode(const YamlNode& node) {
   switch (node.kind) {
     case Kind::kNull:
       return "null";
@@ -42,7 +32,7 @@ std::string Shown(const YamlNode& node) {
   return "";
 }
 
-std::string Shown(double number) {
+std::string ShownNumber(double number) {
   std::ostringstream out;
   out.precision(15);
   out << number;
@@ -161,16 +151,16 @@ class FieldChecker {
       case FieldType::kObject:
         // `worker:` with nothing behind it is an empty map, as Kubernetes takes it.
         if (node.kind == Kind::kNull) return;
-        if (node.kind != Kind::kMap) return Refuse(field.path, node.line, Shown(node) + " is not a map");
+        if (node.kind != Kind::kMap) return Refuse(field.path, node.line, ShownNode(node) + " is not a map");
         return CheckChildren(field.path, node);
       case FieldType::kMap:
         if (node.kind != Kind::kMap && node.kind != Kind::kNull) {
-          Refuse(field.path, node.line, Shown(node) + " is not a map");
+          Refuse(field.path, node.line, ShownNode(node) + " is not a map");
         }
         return;
       case FieldType::kList:
         if (node.kind != Kind::kList && node.kind != Kind::kNull) {
-          Refuse(field.path, node.line, Shown(node) + " is not a list");
+          Refuse(field.path, node.line, ShownNode(node) + " is not a list");
         }
         return;
       default:
@@ -223,14 +213,14 @@ class FieldChecker {
       if (text == "true" || text == "True" || text == "TRUE") return FieldValue(true);
       if (text == "false" || text == "False" || text == "FALSE") return FieldValue(false);
     }
-    Refuse(field.path, node.line, Shown(node) + " is not true or false");
+    Refuse(field.path, node.line, ShownNode(node) + " is not true or false");
     return std::nullopt;
   }
 
   std::optional<std::int64_t> ReadInteger(const Field& field, const std::string& path, const YamlNode& node) {
     const std::string_view text = WithoutPlus(node.scalar);
     if (!IsPlain(node) || !LooksInteger(text)) {
-      Refuse(field.path, node.line, path, Shown(node) + " is not a whole number");
+      Refuse(field.path, node.line, path, ShownNode(node) + " is not a whole number");
       return std::nullopt;
     }
     std::int64_t number = 0;
@@ -238,7 +228,7 @@ class FieldChecker {
       // Beyond 64 bits; the limits that the field has are nearer.
       const double far = text.starts_with('-') ? -HUGE_VAL : HUGE_VAL;
       if (InLimits(field, path, node, far)) {
-        Refuse(field.path, node.line, path, Shown(node) + " does not fit into 64 bits");
+        Refuse(field.path, node.line, path, ShownNode(node) + " does not fit into 64 bits");
       }
       return std::nullopt;
     }
@@ -251,11 +241,11 @@ class FieldChecker {
     std::optional<double> number;
     if (IsPlain(node)) number = ToNumber(text);
     if (number ? !std::isfinite(*number) : IsPlain(node) && LooksNonFinite(text)) {
-      Refuse(field.path, node.line, path, Shown(node) + " is not a finite number");
+      Refuse(field.path, node.line, path, ShownNode(node) + " is not a finite number");
       return std::nullopt;
     }
     if (!number) {
-      Refuse(field.path, node.line, path, Shown(node) + " is not a number");
+      Refuse(field.path, node.line, path, ShownNode(node) + " is not a number");
       return std::nullopt;
     }
     if (!InLimits(field, path, node, *number)) return std::nullopt;
@@ -264,17 +254,17 @@ class FieldChecker {
 
   std::optional<FieldValue> ReadString(const Field& field, const YamlNode& node) {
     if (node.kind != Kind::kScalar) {
-      Refuse(field.path, node.line, Shown(node) + " is not a string");
+      Refuse(field.path, node.line, ShownNode(node) + " is not a string");
       return std::nullopt;
     }
     const std::string& text = node.scalar;
     const bool boolean = text == "true" || text == "false";
     if (!node.quoted && (boolean || LooksInteger(WithoutPlus(text)) || ToNumber(WithoutPlus(text)))) {
-      Refuse(field.path, node.line, Shown(node) + " is not a string; write \"" + Shown(text) + "\"");
+      Refuse(field.path, node.line, ShownNode(node) + " is not a string; write \"" + Shown(text) + "\"");
       return std::nullopt;
     }
     if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
-      Refuse(field.path, node.line, Shown(node) + " has a control character");
+      Refuse(field.path, node.line, ShownNode(node) + " has a control character");
       return std::nullopt;
     }
     const auto length = static_cast<std::int64_t>(text.size());
@@ -283,7 +273,7 @@ class FieldChecker {
       return std::nullopt;
     }
     if (length > field.max_length) {
-      Refuse(field.path, node.line, Shown(node) + " is longer than " + std::to_string(field.max_length) + " bytes");
+      Refuse(field.path, node.line, ShownNode(node) + " is longer than " + std::to_string(field.max_length) + " bytes");
       return std::nullopt;
     }
     return FieldValue(text);
@@ -305,7 +295,7 @@ class FieldChecker {
       std::string hint;
       if (node.kind == Kind::kScalar && choices.size() > 1) hint = NearestName(node.scalar, choices);
       if (!hint.empty()) hint = "; did you mean " + hint + "?";
-      Refuse(field.path, node.line, Shown(node) + rule + hint);
+      Refuse(field.path, node.line, ShownNode(node) + rule + hint);
       return std::nullopt;
     }
     node.scalar = *it;
@@ -316,7 +306,7 @@ class FieldChecker {
   template <typename T, typename ReadItem>
   std::optional<std::vector<T>> ReadList(const Field& field, const YamlNode& node, const ReadItem& read_item) {
     if (node.kind != Kind::kList) {
-      Refuse(field.path, node.line, Shown(node) + " is not a list");
+      Refuse(field.path, node.line, ShownNode(node) + " is not a list");
       return std::nullopt;
     }
     const auto size = static_cast<std::int64_t>(node.items.size());
@@ -340,7 +330,7 @@ class FieldChecker {
   std::optional<std::pair<std::int64_t, std::int64_t>> ReadPair(const Field& field, const std::string& path,
                                                                 const YamlNode& node) {
     if (node.kind != Kind::kList || node.items.size() != 2) {
-      Refuse(field.path, node.line, path, Shown(node) + " is not a pair");
+      Refuse(field.path, node.line, path, ShownNode(node) + " is not a pair");
       return std::nullopt;
     }
     const auto a = ReadInteger(field, path + "[0]", node.items[0]);
@@ -352,12 +342,12 @@ class FieldChecker {
   bool InLimits(const Field& field, const std::string& path, const YamlNode& node, double number) {
     std::string rule;
     if (field.minimum && (field.minimum_excluded ? number <= *field.minimum : number < *field.minimum)) {
-      rule = (field.minimum_excluded ? " is not above " : " is below ") + Shown(*field.minimum);
+      rule = (field.minimum_excluded ? " is not above " : " is below ") + ShownNumber(*field.minimum);
     } else if (field.maximum && (field.maximum_excluded ? number >= *field.maximum : number > *field.maximum)) {
-      rule = (field.maximum_excluded ? " is not below " : " is above ") + Shown(*field.maximum);
+      rule = (field.maximum_excluded ? " is not below " : " is above ") + ShownNumber(*field.maximum);
     }
     if (rule.empty()) return true;
-    Refuse(field.path, node.line, path, Shown(node) + rule);
+    Refuse(field.path, node.line, path, ShownNode(node) + rule);
     return false;
   }
 

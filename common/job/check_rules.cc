@@ -126,7 +126,7 @@ class RuleChecker {
   }
 
   void CheckModelAndData() {
-    if (!Sound({"spec.model.name"})) return;
+    if (!readings_.Given("spec") || !Sound({"spec.model.name"})) return;
     const ModelSpec& model = spec_.model;
     if (model.name == ModelType::kTransformer &&
         Sound({"spec.model.transformer.width", "spec.model.transformer.heads"}) &&

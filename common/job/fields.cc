@@ -331,7 +331,7 @@ void AddModelAndData(std::vector<Row>& rows) {
                      .Range(1, 65'536));
   rows.push_back(Object("spec.model.replay", "Of replay, which needs it.").OnlyWith(name, {"replay"}));
   rows.push_back(Value("spec.model.replay.timeline", WEFT_AT(model.replay_timeline),
-                       "A timeline file: sizes and times of the layers (`docs/format/timeline.md`).")
+                       "A timeline file: sizes and times of the layers, as `weft plan` takes it.")
                      .Length(1, kMaxPathLength));
   rows.push_back(Value("spec.model.initialWeights", WEFT_AT(model.initial_weights), "A safetensors file to start from.")
                      .Length(1, kMaxPathLength)

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/job/shown.h"
+
 namespace weft {
 namespace {
 
@@ -37,7 +39,7 @@ Status ParseValue(const std::string& text, YamlNode* value) {
     value->kind = Kind::kScalar;
     value->quoted = true;
   } else if (YamlError error; !ParseYaml(text, value, &error)) {
-    return InvalidArgumentError(text + " " + error.message);
+    return InvalidArgumentError(Shown(text) + " " + error.message);
   }
   MarkFromOverride(*value);
   return OkStatus();
@@ -47,14 +49,16 @@ Status ParseValue(const std::string& text, YamlNode* value) {
 
 Status ApplyOverride(const std::string& assignment, YamlNode* root) {
   const std::size_t equals = assignment.find('=');
-  if (equals == std::string::npos) return InvalidArgumentError(assignment + " is not path=value");
+  if (equals == std::string::npos || equals == 0) {
+    return InvalidArgumentError(Shown(assignment) + " is not path=value");
+  }
   const std::string path = assignment.substr(0, equals);
   const std::vector<std::string> names = SplitPath(path);
   if (names.empty() || names.size() > static_cast<std::size_t>(kMaxYamlDepth)) {
-    return InvalidArgumentError(path + " is not a path");
+    return InvalidArgumentError(Shown(path) + " is not a path");
   }
   YamlNode value;
-  WEFT_RETURN_IF_ERROR(ParseValue(assignment.substr(equals + 1), &value).WithContext(path));
+  WEFT_RETURN_IF_ERROR(ParseValue(assignment.substr(equals + 1), &value).WithContext(Shown(path)));
 
   YamlNode* node = root;
   std::string way;
@@ -64,7 +68,7 @@ Status ApplyOverride(const std::string& assignment, YamlNode* root) {
       if (value.kind == Kind::kNull) return OkStatus();
       node->kind = Kind::kMap;
     }
-    if (node->kind != Kind::kMap) return InvalidArgumentError(path + ": " + way + " is not a map");
+    if (node->kind != Kind::kMap) return InvalidArgumentError(Shown(path) + ": " + Shown(way) + " is not a map");
     if (last && value.kind == Kind::kNull) {
       std::erase_if(node->children, [&](const auto& child) { return child.first == names[i]; });
       return OkStatus();

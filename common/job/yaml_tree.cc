@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "common/job/shown.h"
+
 namespace weft {
 namespace {
 
@@ -53,7 +55,7 @@ class TreeBuilder : public YAML::EventHandler {
     // "?" is a plain scalar, "!" a quoted one.
     node.quoted = tag != "?" && !tag.empty();
     if (node.quoted && tag != "!" && tag != "tag:yaml.org,2002:str") {
-      throw Refusal(mark, "has the tag " + tag + ", which is not taken");
+      throw Refusal(mark, "has the tag " + Shown(tag) + ", which is not taken");
     }
     const bool null =
         !node.quoted && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL");
@@ -83,7 +85,8 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Kind kind) {
-    if (!tag.empty() && tag != "?" && tag != "!") throw Refusal(mark, "has the tag " + tag + ", which is not taken");
+    if (!tag.empty() && tag != "?" && tag != "!")
+      throw Refusal(mark, "has the tag " + Shown(tag) + ", which is not taken");
     if (static_cast<int>(open_.size()) >= kMaxYamlDepth) {
       throw Refusal(mark, "is nested deeper than " + std::to_string(kMaxYamlDepth));
     }
@@ -114,7 +117,8 @@ class TreeBuilder : public YAML::EventHandler {
       parent.node.items.push_back(std::move(node));
     } else if (!parent.key) {
       if (node.kind != Kind::kScalar) throw Refusal(mark, "has a key that is not a name");
-      if (!parent.keys.insert(node.scalar).second) throw Refusal(mark, "has the key `" + node.scalar + "` twice");
+      if (!parent.keys.insert(node.scalar).second)
+        throw Refusal(mark, "has the key `" + Shown(node.scalar) + "` twice");
       parent.key = node.scalar;
       parent.key_line = node.line;
     } else {
@@ -193,7 +197,7 @@ bool ParseYaml(std::string_view text, YamlNode* root, YamlError* error) {
   } catch (const Refusal& refusal) {
     *error = {refusal.mark.line + 1, refusal.msg};
   } catch (const YAML::Exception& exception) {
-    *error = {exception.mark.is_null() ? 0 : exception.mark.line + 1, "is not YAML: " + exception.msg};
+    *error = {exception.mark.is_null() ? 0 : exception.mark.line + 1, "is not YAML: " + Shown(exception.msg)};
   }
   return false;
 }

@@ -85,7 +85,7 @@ TEST(OverridesTest, Enums_AreTakenInAnyCaseAndWithHyphens) {
 TEST(OverridesTest, BadOverrides_AreNamed) {
   EXPECT_THAT(Errors({"worker.replicas"}), ElementsAre("--set worker.replicas is not path=value"));
   EXPECT_THAT(Errors({"worker..replicas=1"}), ElementsAre("--set worker..replicas is not a path"));
-  EXPECT_THAT(Errors({"=1"}), ElementsAre("--set  is not a path"));
+  EXPECT_THAT(Errors({"=1"}), ElementsAre("--set =1 is not path=value"));
   EXPECT_THAT(Errors({"worker.replicas.x=1"}),
               ElementsAre("--set worker.replicas.x: spec.worker.replicas is not a map"));
   EXPECT_THAT(Errors({"worker.replicas=[1"}), ElementsAre(HasSubstr("--set worker.replicas: [1 is not YAML: ")));
