@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/plan_command.h"
+#include "cli/run_command.h"
 #include "cli/simulate_command.h"
 #include "cli/validate_command.h"
 #include "common/cpu.h"
@@ -19,6 +20,7 @@ int Main(int argc, const char* const* argv) {
   app.set_version_flag("--version", "weft " WEFT_VERSION);
   int exit_code = kExitOk;
   AddPlanCommand(&app, &exit_code);
+  AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
   AddValidateCommand(&app, &exit_code);
 

@@ -10,7 +10,8 @@ namespace {
 // A rank that is killed takes its neighbours with it within moments, and the death of the launcher kills them all: the
 // cause is told after so long, so that a launcher that died first is seen as the cause.
 constexpr Duration kBlameDelay = std::chrono::milliseconds(300);
-constexpr Duration kExitTimeout = std::chrono::seconds(5);
+// Everything is saved by then.
+constexpr Duration kExitTimeout = std::chrono::seconds(1);
 
 std::string Seconds(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
@@ -250,6 +251,7 @@ void Generation::OnCheckpoint(int rank, std::int64_t iteration, const std::strin
 
 void Generation::EndPause(TimePoint now) {
   const bool stop = pause_->stop;
+  iteration_ = std::max(iteration_, pause_->iteration);
   last_checkpoint_ = iteration_time_ = now;
   DropPause();
   if (stop) Exit(130, "stopped", now);
@@ -391,6 +393,17 @@ void Generation::OnTick(TimePoint now) {
   if (pause_.has_value() && now >= pause_->deadline) {
     return Fail(1, Missing(false) + (pause_->committed ? " did not save a checkpoint" : " did not answer a pause") +
                        " within " + Seconds(options_.silence_timeout));
+  }
+  const bool all_finished = std::all_of(members_.begin(), members_.begin() + options_.workers,
+                                        [](const Member& member) { return member.finished; });
+  const TimePoint last_finished =
+      std::max_element(members_.begin(), members_.begin() + options_.workers, [](const Member& a, const Member& b) {
+        return a.last_word < b.last_word;
+      })->last_word;
+  if (all_finished && now - last_finished >= options_.silence_timeout) {
+    // The writer, which evaluates the final model: the first server, or without servers the first worker.
+    return Fail(1, Describe(options_.servers > 0 ? options_.workers : 0) + " has not been heard of for " +
+                       Seconds(options_.silence_timeout));
   }
   for (int rank = 0; rank < options_.workers; ++rank) {
     const Member& member = members_[static_cast<std::size_t>(rank)];

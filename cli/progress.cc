@@ -1,0 +1,86 @@
+#include "cli/progress.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "common/plan/table.h"
+
+namespace weft {
+namespace {
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
+
+std::string ShowSeconds(double seconds) { return ShowMicroseconds(seconds * 1e6); }
+
+}  // namespace
+
+std::string ShowClock(double seconds) {
+  const auto whole = static_cast<long long>(std::llround(std::max(seconds, 0.0)));
+  if (whole < 3600) return Format("%lld:%02lld", whole / 60, whole % 60);
+  return Format("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
+  struct Part {
+    int importance;  // the lowest goes first
+    std::string text;
+  };
+  std::vector<Part> parts;
+  const auto whole = [](std::int64_t value) { return std::to_string(value); };
+  parts.push_back({6, "epoch " + whole(progress.epoch()) + "/" + whole(progress.epochs())});
+  parts.push_back({9, "iteration " + whole(progress.iteration()) + "/" + whole(progress.iterations())});
+  parts.push_back({8, Format("loss %.4f", progress.loss())});
+  if (progress.accuracy() >= 0) parts.push_back({7, Format("accuracy %.2f %%", progress.accuracy() * 100)});
+  parts.push_back({4, "iteration " + ShowSeconds(progress.iteration_seconds()) + " (compute " +
+                          ShowSeconds(progress.compute_seconds()) + ")"});
+  parts.push_back({3, Format("stall %.1f %%", progress.stall_fraction() * 100)});
+  parts.push_back({2, Format("%.1f MB/s", progress.bytes_per_second() * 1e-6)});
+  parts.push_back({5, ShowClock(progress.seconds_left()) + " left"});
+
+  const auto join = [&] {
+    std::string line;
+    for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+    return line;
+  };
+  std::string line = join();
+  while (width > 0 && line.size() > width && parts.size() > 1) {
+    auto least = parts.begin();
+    for (auto part = parts.begin(); part != parts.end(); ++part) {
+      if (part->importance < least->importance) least = part;
+    }
+    parts.erase(least);
+    line = join();
+  }
+  if (width > 0 && line.size() > width) line.resize(width);
+  return line;
+}
+
+std::string SummaryText(const std::string& summary_json) {
+  const nlohmann::json summary = nlohmann::json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
+  if (!summary.is_object()) return "";
+  const auto number = [](const nlohmann::json& value) { return value.is_number() ? value.get<double>() : 0.0; };
+  const double iteration = number(summary["iteration_seconds"]["median"]);
+  const double compute = number(summary["compute_seconds"]["median"]);
+  std::string text = Format("%lld epochs, %lld iterations in %s", summary.value("epochs", 0LL),
+                            summary.value("iterations", 0LL), ShowClock(number(summary["seconds"])).c_str());
+  text += Format(": %.0f samples/s, loss %.4f", number(summary["images_per_second"]), number(summary["loss"]));
+  if (summary["accuracy"].is_number()) text += Format(", accuracy %.2f %%", number(summary["accuracy"]) * 100);
+  text += "\n";
+  text += "an iteration takes " + ShowSeconds(iteration) + " (95th percentile " +
+          ShowSeconds(number(summary["iteration_seconds"]["p95"])) + ")";
+  if (compute > 0) text += Format(", %.2f times the compute alone of ", iteration / compute) + ShowSeconds(compute);
+  text += Format("; stalled for %.1f %% of the time; ", number(summary["stall_fraction"]) * 100) +
+          ShowBytes(number(summary["bytes_per_iteration"])) + " an iteration\n";
+  return text;
+}
+
+}  // namespace weft

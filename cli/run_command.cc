@@ -1,0 +1,312 @@
+#include "cli/run_command.h"
+
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/job_file.h"
+#include "cli/progress.h"
+#include "cli/run_display.h"
+#include "cli/run_watcher.h"
+#include "common/plan/json.h"
+#include "common/rpc/rpc.h"
+#include "common/rundir/atomic_file.h"
+#include "common/rundir/checkpoint.h"
+#include "common/rundir/run_directory.h"
+#include "coordinator/launch/process.h"
+#include "coordinator/service/coordinator.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMaxJobBytes = 4u << 20;
+constexpr std::size_t kMaxPlanBytes = 256u << 20;
+constexpr int kExitInterrupted = 130;
+constexpr Duration kPoll = std::chrono::milliseconds(50);
+constexpr Duration kAnswerTime = std::chrono::seconds(10);  // for the coordinator to be there
+constexpr Duration kTermGrace = std::chrono::milliseconds(500);
+constexpr Duration kEndTime = std::chrono::seconds(4);
+
+volatile std::sig_atomic_t signals_seen = 0;
+void CountSignal(int /*signal*/) { signals_seen = signals_seen + 1; }
+
+struct RunFlags {
+  JobFileOptions job;
+  std::string out;
+  std::string plan;
+  std::string resume;
+  int metrics_port = 0;
+  int inject_delay_us = 0;
+};
+
+// What is run, and where.
+struct PreparedRun {
+  std::string directory;
+  std::string job_file;
+  std::string plan_file;  // empty: measure and plan
+  std::string checkpoint;
+  std::int64_t start_iteration = 0;
+};
+
+// A folder of our own that is removed at the end.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make(const std::string& parent) {
+    std::string path = parent + "/weft-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return ErrnoError("make a folder in " + parent, errno);
+    return ScratchFolder(path);
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// Short enough for a socket in it.
+std::string TemporaryParent() {
+  const char* given = std::getenv("TMPDIR");
+  if (given == nullptr || std::string(given).size() > kMaxSocketPathBytes / 2 || access(given, W_OK) != 0)
+    return "/tmp";
+  return given;
+}
+
+std::string SegmentParent() { return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : TemporaryParent(); }
+
+Result<std::string> FolderOfThisProgram() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return InternalError("/proc/self/exe: " + error.message());
+  return self.parent_path().string();
+}
+
+Status CheckPlanFile(const std::string& path, const JobSpec& job) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxPlanBytes));
+  Result<Plan> plan = ParsePlan(text);
+  if (!plan.ok()) return plan.status().WithContext(path);
+  return CheckPlanFits(*plan, job).WithContext(path);
+}
+
+Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
+  WEFT_RETURN_IF_ERROR(CheckStrategy(job.spec.strategy.type));
+  PreparedRun run;
+  if (!flags.plan.empty()) {
+    WEFT_RETURN_IF_ERROR(CheckPlanFile(flags.plan, job.spec));
+    run.plan_file = std::filesystem::absolute(flags.plan);
+  }
+  WEFT_ASSIGN_OR_RETURN(
+      const RunDirectory directory,
+      flags.out.empty() ? RunDirectory::Create(job.spec.output_path, job.spec.name, std::chrono::system_clock::now())
+                        : RunDirectory::CreateAt(flags.out));
+  WEFT_RETURN_IF_ERROR(WriteFileAtomically(directory.job(), job.text));
+  run.directory = directory.path();
+  run.job_file = directory.job();
+  return run;
+}
+
+Result<PreparedRun> PrepareResume(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const RunDirectory directory, RunDirectory::Open(path));
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory.job(), kMaxJobBytes));
+  const ParsedJob job = ParseJob(text);
+  if (!job.ok()) return ToStatus(job.errors).WithContext(directory.job());
+  WEFT_ASSIGN_OR_RETURN(const CheckpointSearch search, FindNewestCheckpoint(directory.checkpoints()));
+  for (const Status& refused : search.refused) ReportError("passed over: " + refused.message());
+  if (!search.newest.has_value()) {
+    return InvalidArgumentError(directory.checkpoints() + ": no checkpoint to go on from");
+  }
+  WEFT_RETURN_IF_ERROR(CheckPlanFile(directory.plan(), job.spec));
+  return PreparedRun{.directory = directory.path(),
+                     .job_file = directory.job(),
+                     .plan_file = directory.plan(),
+                     .checkpoint = search.newest->path,
+                     .start_iteration = search.newest->state.iteration};
+}
+
+bool HasCheckpoint(const std::string& run_directory) {
+  const Result<CheckpointSearch> search = FindNewestCheckpoint(run_directory + "/checkpoints");
+  return search.ok() && search->newest.has_value();
+}
+
+Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const std::string& binaries,
+                           const std::string& scratch, const std::string& segments) {
+  Command command;
+  command.arguments = {binaries + "/weft-coordinator",
+                       "--job-file",
+                       run.job_file,
+                       "--run-directory",
+                       run.directory,
+                       "--socket",
+                       scratch + "/c",
+                       "--agent",
+                       binaries + "/weft-agent",
+                       "--temporary-directory",
+                       scratch + "/ranks",
+                       "--segment-directory",
+                       segments,
+                       "--metrics-port",
+                       std::to_string(flags.metrics_port),
+                       "--inject-delay-us",
+                       std::to_string(flags.inject_delay_us)};
+  if (!run.plan_file.empty()) command.arguments.insert(command.arguments.end(), {"--plan", run.plan_file});
+  if (!run.checkpoint.empty()) {
+    command.arguments.insert(command.arguments.end(), {"--checkpoint", run.checkpoint, "--start-iteration",
+                                                       std::to_string(run.start_iteration)});
+  }
+  command.output_path = run.directory + "/logs/coordinator.log";
+  command.death_signal = SIGTERM;  // it ends the ranks and removes their files
+  return command;
+}
+
+// Shows the events until the coordinator has ended. Returns what it said last.
+std::optional<v1::Ended> Follow(Process& coordinator, RunWatcher& watcher, RunDisplay& display) {
+  Clock& clock = Clock::Steady();
+  std::optional<v1::Ended> ended;
+  int signals_handled = 0;
+  while (true) {
+    if (const std::optional<v1::RunEvent> event = watcher.WaitUntil(clock.Now() + kPoll)) {
+      display.Show(*event, clock.Now());
+      if (event->has_ended()) ended = event->ended();
+      continue;
+    }
+    if (signals_seen > signals_handled) {
+      if (signals_seen > 1) return ended;
+      signals_handled = signals_seen;
+      display.Print("stopping after a checkpoint; again ends at once");
+      // A coordinator that does not hear it is ended by the second signal.
+      if (const Status status = watcher.Stop(); !status.ok()) display.Print(status.message());
+    }
+    const TimePoint now = clock.Now();
+    if (coordinator.WaitUntil(watcher.done() ? now + kPoll : now).has_value() && watcher.done()) return ended;
+  }
+}
+
+// What is said at the end, and the exit code.
+int Conclude(const std::optional<v1::Ended>& ended, const std::string& directory, const std::string& fallback,
+             bool interrupted) {
+  const std::string resume = "to go on: weft run --resume " + directory;
+  if (!ended.has_value()) {
+    if (interrupted) {
+      ReportError("ended at once");
+    } else {
+      ReportError(fallback);
+    }
+    if (HasCheckpoint(directory)) std::printf("%s\n", resume.c_str());
+    return interrupted ? kExitInterrupted : kExitFailure;
+  }
+  if (ended->exit_code() == kExitOk || ended->exit_code() == kExitInterrupted) {
+    std::fputs(SummaryText(ended->summary_json()).c_str(), stdout);
+  } else {
+    ReportError(ended->message());
+  }
+  if (ended->resumable()) {
+    std::printf("%s\n", resume.c_str());
+  } else if (ended->exit_code() == kExitInterrupted) {
+    std::printf("stopped before there was anything to save\n");
+  }
+  std::printf("run directory: %s\n", directory.c_str());
+  return ended->exit_code();
+}
+
+Result<int> RunPrepared(const RunFlags& flags, const PreparedRun& run) {
+  WEFT_ASSIGN_OR_RETURN(const std::string binaries, FolderOfThisProgram());
+  std::error_code error;
+  std::filesystem::create_directories(run.directory + "/logs", error);
+  if (error) return ErrnoError("make " + run.directory + "/logs", error.value());
+  WEFT_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Make(TemporaryParent()));
+  WEFT_ASSIGN_OR_RETURN(const ScratchFolder segments, ScratchFolder::Make(SegmentParent()));
+  std::filesystem::create_directory(scratch.path() + "/ranks", error);
+  if (error) return ErrnoError("make " + scratch.path() + "/ranks", error.value());
+
+  WEFT_RETURN_IF_ERROR(BecomeSubreaper());
+  WEFT_ASSIGN_OR_RETURN(Process coordinator,
+                        Process::Start(CoordinatorCommand(flags, run, binaries, scratch.path(), segments.path())));
+  RunDisplay display;
+  std::optional<v1::Ended> ended;
+  std::string fallback;
+  {
+    Result<std::unique_ptr<RunWatcher>> watcher =
+        RunWatcher::Connect("unix:" + scratch.path() + "/c", Clock::Steady().Now() + kAnswerTime);
+    if (watcher.ok()) {
+      ended = Follow(coordinator, **watcher, display);
+    } else {
+      fallback = watcher.status().message();
+    }
+  }
+  display.ClearLive();
+  const bool at_once = signals_seen > 1 && !ended.has_value();
+  if (const auto exit = coordinator.WaitUntil(Clock::Steady().Now())) fallback = "the coordinator " + exit->ToString();
+  // Nothing is left when the coordinator ended in good order; else this ends the ranks.
+  if (const Status status = EndDescendants(at_once ? Duration{} : kTermGrace, Clock::Steady().Now() + kEndTime);
+      !status.ok()) {
+    ReportError(status.message());
+  }
+  return Conclude(ended, run.directory, fallback + "; see " + run.directory + "/logs", at_once);
+}
+
+int Run(const RunFlags& flags) {
+  if (flags.resume.empty() == flags.job.path.empty()) {
+    ReportError(flags.resume.empty() ? "run: FILE is missing" : "run: FILE and --resume exclude each other");
+    return kExitBadInput;
+  }
+  if (!flags.resume.empty() && (!flags.job.overrides.empty() || !flags.plan.empty() || !flags.out.empty())) {
+    ReportError("run: --resume goes on with the job as it was: no --set, --plan or --out");
+    return kExitBadInput;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  struct sigaction action = {};
+  action.sa_handler = CountSignal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+
+  Result<PreparedRun> run = PreparedRun{};
+  if (flags.resume.empty()) {
+    const std::optional<ParsedJob> job = LoadJobFile(flags.job);
+    if (!job.has_value()) return kExitBadInput;
+    if (const std::string line = UnusedLine(flags.job.path, job->spec); !line.empty())
+      std::printf("%s\n", line.c_str());
+    run = PrepareNew(flags, *job);
+  } else {
+    run = PrepareResume(flags.resume);
+  }
+  if (!run.ok()) return ReportStatus(run.status());
+  const Result<int> exit_code = RunPrepared(flags, *run);
+  return exit_code.ok() ? *exit_code : ReportStatus(exit_code.status());
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App* app, int* exit_code) {
+  CLI::App* command = app->add_subcommand("run", "Trains a job on this machine");
+  auto flags = std::make_shared<RunFlags>();
+  AddJobFileOptions(*command, &flags->job);
+  command->get_option("file")->required(false);
+  command->add_option("--out", flags->out, "The run directory; default: a new one under output.path")
+      ->option_text("DIR");
+  command->add_option("--plan", flags->plan, "Follow this plan; nothing is measured")->option_text("FILE");
+  command->add_option("--resume", flags->resume, "Go on in this run directory from its newest checkpoint")
+      ->option_text("DIR");
+  command
+      ->add_option("--metrics-port", flags->metrics_port,
+                   "Prometheus metrics: the coordinator at P, rank r at P+1+r; 0: free ports")
+      ->option_text("P")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--inject-delay-us", flags->inject_delay_us, "Delay each message by a random time up to this")
+      ->option_text("N")
+      ->check(CLI::Range(0, 10'000'000));
+  command->callback([flags, exit_code] { *exit_code = Run(*flags); });
+}
+
+}  // namespace weft

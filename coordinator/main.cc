@@ -1,0 +1,186 @@
+// `weft-coordinator`: one a job. `weft run` starts it; it launches the ranks, and tells how the run goes at its socket.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/cpu.h"
+#include "common/job/parse.h"
+#include "common/log.h"
+#include "common/metrics/exporter.h"
+#include "common/plan/json.h"
+#include "common/rundir/atomic_file.h"
+#include "coordinator/launch/process.h"
+#include "coordinator/launch/ranks.h"
+#include "coordinator/service/coordinator.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMaxJobBytes = 4u << 20;
+constexpr std::size_t kMaxPlanBytes = 256u << 20;
+constexpr Duration kPoll = std::chrono::milliseconds(20);
+// After a signal: long enough for a checkpoint, short enough for whoever kills next.
+constexpr Duration kSignalGrace = std::chrono::seconds(6);
+constexpr Duration kTermGrace = std::chrono::seconds(1);
+constexpr Duration kEndTime = std::chrono::seconds(4);
+
+volatile std::sig_atomic_t signals_seen = 0;
+void CountSignal(int /*signal*/) { signals_seen = signals_seen + 1; }
+
+struct Flags {
+  std::string job_file;
+  std::string run_directory;
+  std::string socket;
+  std::string agent;
+  std::string temporary_directory;
+  std::string segment_directory;
+  std::string plan_file;
+  std::string checkpoint;
+  std::int64_t start_iteration = 0;
+  int metrics_port = 0;
+  int inject_delay_us = 0;
+};
+
+struct Parts {
+  std::unique_ptr<MetricsExporter> exporter;
+  std::unique_ptr<CoordinatorMetrics> metrics;
+  std::unique_ptr<Coordinator> coordinator;
+  std::optional<Process> ranks;
+};
+
+Status Start(const Flags& flags, AttendService& service, Parts* parts) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(flags.job_file, kMaxJobBytes));
+  ParsedJob job = ParseJob(text);
+  if (!job.ok()) return ToStatus(job.errors);
+  WEFT_RETURN_IF_ERROR(CheckStrategy(job.spec.strategy.type));
+
+  CoordinatorOptions options;
+  options.job_text = text;
+  options.run_directory = flags.run_directory;
+  options.checkpoint = flags.checkpoint;
+  options.start_iteration = flags.start_iteration;
+  if (!flags.plan_file.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const std::string plan_text, ReadSmallFile(flags.plan_file, kMaxPlanBytes));
+    WEFT_ASSIGN_OR_RETURN(options.plan, ParsePlan(plan_text));
+    WEFT_RETURN_IF_ERROR(CheckPlanFits(*options.plan, job.spec));
+  }
+
+  RankLaunch launch;
+  launch.agent_path = flags.agent;
+  launch.coordinator_address = "unix:" + flags.socket;
+  launch.generation = options.generation;
+  launch.job = job.spec.name;
+  launch.workers = job.spec.worker.replicas;
+  launch.servers = job.spec.server.replicas;
+  launch.metrics_port = flags.metrics_port;
+  launch.peer_timeout_seconds = job.spec.network.peer_timeout_seconds;
+  launch.inject_delay_us = flags.inject_delay_us;
+  launch.inject_seed = job.spec.training.seed;
+  launch.temporary_directory = flags.temporary_directory;
+  launch.segment_directory = flags.segment_directory;
+  launch.log_path = flags.run_directory + "/logs/ranks.log";
+
+  parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
+  WEFT_ASSIGN_OR_RETURN(parts->exporter,
+                        MetricsExporter::Start(parts->metrics->registry(), "127.0.0.1", flags.metrics_port));
+  options.job = std::move(job.spec);
+  WEFT_ASSIGN_OR_RETURN(parts->coordinator,
+                        Coordinator::Make(std::move(options), service, *parts->metrics, Clock::Steady()));
+  parts->coordinator->Tell("metrics of the coordinator at http://127.0.0.1:" + std::to_string(parts->exporter->port()) +
+                           "/metrics");
+  Result<Process> ranks = Process::Start(MakeRankCommand(launch));
+  if (!ranks.ok()) return ranks.status();
+  parts->ranks.emplace(std::move(ranks).value());
+  return OkStatus();
+}
+
+// Until the run has ended, or a signal leaves no more time.
+void Drive(Parts& parts) {
+  Clock& clock = Clock::Steady();
+  bool launcher_ended = false;
+  int signals_handled = 0;
+  TimePoint give_up = TimePoint::max();
+  while (!parts.coordinator->ended() && clock.Now() < give_up) {
+    if (!launcher_ended) {
+      if (const std::optional<ProcessExit> exit = parts.ranks->WaitUntil(clock.Now())) {
+        launcher_ended = true;
+        parts.coordinator->OnLauncherEnded("mpirun " + exit->ToString(), exit->signal != 0);
+      }
+    }
+    if (signals_seen > signals_handled) {
+      signals_handled = signals_seen;
+      give_up = std::min(give_up, clock.Now() + kSignalGrace);
+      parts.coordinator->AskStop();
+    }
+    parts.coordinator->Pump(clock.Now() + kPoll);
+  }
+  if (!parts.coordinator->ended()) parts.coordinator->GiveUp("stopped without a checkpoint: there was no time for one");
+}
+
+int Run(const Flags& flags) {
+  struct sigaction action = {};
+  action.sa_handler = CountSignal;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  const auto refuse = [](const Status& status) {
+    LogError("the coordinator can't start", {{"cause", status.message()}});
+    return 1;
+  };
+  if (const Status status = BecomeSubreaper(); !status.ok()) return refuse(status);
+  Result<std::unique_ptr<AttendService>> service = AttendService::Start("unix:" + flags.socket);
+  if (!service.ok()) return refuse(service.status());
+
+  Parts parts;
+  if (const Status status = Start(flags, **service, &parts); !status.ok()) {
+    LogError("the run can't start", {{"cause", status.message()}});
+    return TellRefusal(**service, status, flags.run_directory);
+  }
+  Drive(parts);
+  if (const Status status = EndDescendants(kTermGrace, Clock::Steady().Now() + kEndTime); !status.ok()) {
+    LogError("ranks are left", {{"cause", status.message()}});
+  }
+  for (const std::string& directory : {flags.temporary_directory, flags.segment_directory}) {
+    std::error_code error;
+    std::filesystem::remove_all(directory, error);
+    if (error) LogWarning("temporary files are left", {{"directory", directory}, {"cause", error.message()}});
+  }
+  const int exit_code = parts.coordinator->Finish();
+  // The exporter's web server takes two seconds to end its threads, and everything is saved.
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
+
+int Main(int argc, const char* const* argv) {
+  InitializeLog("coordinator", LogLevel::kInfo);
+  if (const Status status = CheckProcessor(); !status.ok()) {
+    LogError(status.message());
+    return 1;
+  }
+  Flags flags;
+  CLI::App app("Coordinates one training job. Started by `weft run`.", "weft-coordinator");
+  app.add_option("--job-file", flags.job_file, "The TrainingJob as it is run")->required();
+  app.add_option("--run-directory", flags.run_directory, "Where the run's files go")->required();
+  app.add_option("--socket", flags.socket, "UNIX socket to serve at")->required();
+  app.add_option("--agent", flags.agent, "The weft-agent binary")->required();
+  app.add_option("--temporary-directory", flags.temporary_directory, "For the ranks' files; removed at the end")
+      ->required();
+  app.add_option("--segment-directory", flags.segment_directory, "For shared memory; removed at the end")->required();
+  app.add_option("--plan", flags.plan_file, "A plan; nothing is measured");
+  app.add_option("--checkpoint", flags.checkpoint, "Go on from this checkpoint");
+  app.add_option("--start-iteration", flags.start_iteration, "The checkpoint's iteration");
+  app.add_option("--metrics-port", flags.metrics_port, "Base of the metrics' ports; 0: free ones");
+  app.add_option("--inject-delay-us", flags.inject_delay_us, "Delay messages by up to so much");
+  CLI11_PARSE(app, argc, argv);
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }
