@@ -23,6 +23,7 @@ class LinkMeter {
   Duration busy() const { return busy_; }
   Duration concurrent() const { return concurrent_; }
   double peak_bytes_per_second() const { return peak_bytes_ / ToSeconds(kWindow); }
+  int active() const { return active_; }
   std::int64_t bytes() const { return bytes_; }
   std::int64_t transfers() const { return transfers_; }
 

@@ -38,6 +38,7 @@ struct LinkUse {
   double busy_seconds = 0;           // with at least one transfer
   double concurrent_seconds = 0;     // with more than one
   double peak_bytes_per_second = 0;  // over windows of 10 ms
+  int active = 0;                    // transfers under way
   std::int64_t bytes = 0;
   std::int64_t transfers = 0;
 };

@@ -152,6 +152,7 @@ ServerStatistics ServerLoop::Statistics() const {
     return LinkUse{.busy_seconds = ToSeconds(meter.busy()),
                    .concurrent_seconds = ToSeconds(meter.concurrent()),
                    .peak_bytes_per_second = meter.peak_bytes_per_second(),
+                   .active = meter.active(),
                    .bytes = meter.bytes(),
                    .transfers = meter.transfers()};
   };
