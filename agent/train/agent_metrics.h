@@ -1,0 +1,69 @@
+// What a rank exports to Prometheus (common/metrics/names.h has the meanings).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/dataplane/data_plane.h"
+#include "agent/dataplane/parameter_server.h"
+#include "agent/model/model.h"
+#include "common/metrics/exporter.h"
+#include "common/metrics/registry.h"
+#include "common/status.h"
+
+namespace weft {
+
+// Each rank has one and serves it until destruction.
+class AgentMetrics {
+ public:
+  // Port 0: any free one. Errors: as MetricsExporter::Start.
+  static Result<std::unique_ptr<AgentMetrics>> Start(const std::string& job, int port);
+
+  int port() const { return exporter_->port(); }
+  MetricsRegistry& registry() { return registry_; }
+
+ private:
+  explicit AgentMetrics(const std::string& job) : registry_(job) {}
+
+  MetricsRegistry registry_;
+  std::unique_ptr<MetricsExporter> exporter_;
+};
+
+// The series of a worker. One thread.
+class WorkerMetrics {
+ public:
+  WorkerMetrics(MetricsRegistry& registry, int groups);
+  // `staleness_iterations`: as IterationReport has it.
+  void Record(const IterationRecord& record, const BatchResult& result, double staleness_iterations);
+
+ private:
+  struct Group {
+    Counter pushed;
+    Counter pulled;
+    Gauge bandwidth;
+  };
+  Histogram iteration_;
+  Histogram compute_;
+  Counter stall_;
+  Counter overruns_;
+  Histogram start_error_;
+  Histogram staleness_;
+  Gauge loss_;
+  std::vector<Group> groups_;
+};
+
+// The series of a server. One thread.
+class ServerMetrics {
+ public:
+  explicit ServerMetrics(MetricsRegistry& registry);
+  void Record(const ServerStatistics& statistics);
+
+ private:
+  Gauge receiving_;
+  Gauge sending_;
+};
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// The centre of all servers together, on server 0.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/dataplane/parameter_server.h"
+#include "agent/train/rank_context.h"
+#include "agent/train/state_exchange.h"
+#include "common/status.h"
+
+namespace weft {
+
+// This server's shards as a message to server 0: one tensor a shard, named by its place in the flat vector.
+StateMessage PartOfCentre(const CentreSnapshot& snapshot, std::int64_t iteration, bool final);
+
+// On server 0: its own part and the parts that all other servers send for the same occasion, as one flat vector of
+// weights. Errors: as ReceiveState; DATA_LOSS, a part of another iteration or of no place in the vector.
+Result<std::vector<float>> AssembleCentre(RankContext& context, const CentreSnapshot& own, std::int64_t iteration,
+                                          StatePurpose purpose);
+
+}  // namespace weft

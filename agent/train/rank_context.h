@@ -1,0 +1,82 @@
+// What a rank of either role works with once the coordinator has said Prepare: the job, its data and model, and the
+// ways to the other ranks and the coordinator.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "agent/client/coordinator_client.h"
+#include "agent/data/dataset.h"
+#include "agent/dataplane/parameter_server_options.h"
+#include "agent/model/model.h"
+#include "agent/train/mailbox.h"
+#include "agent/train/pause_gate.h"
+#include "agent/transport/transport.h"
+#include "common/clock.h"
+#include "common/job/job_spec.h"
+#include "common/plan/plan.h"
+#include "proto/coordinator.pb.h"
+
+namespace weft {
+
+class AgentMetrics;
+
+struct RankContext {
+  // Constant after start.
+  std::string job_name;
+  std::uint64_t generation = 1;
+  int rank = 0;
+  int workers = 1;  // ranks 0..workers-1
+  int servers = 1;  // ranks workers..workers+servers-1
+  Duration peer_timeout = std::chrono::seconds(30);
+  Transport* transport = nullptr;
+  CoordinatorClient* coordinator = nullptr;
+  AgentMetrics* metrics = nullptr;
+  Clock* clock = nullptr;
+
+  // Own synchronization.
+  Mailbox<v1::CoordinatorMessage> inbox;
+  PauseGate gate;
+
+  // Set by Prepare, on the main thread.
+  JobSpec job;
+  std::string job_sha256;
+  std::string run_directory;
+  std::string checkpoint;  // to start from; empty: from the seed
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Model> model;
+
+  bool is_worker() const { return rank < workers; }
+  int server_rank(int server) const { return workers + server; }
+  // The rank that evaluates, and writes checkpoints and the model.
+  int writer_rank() const { return server_rank(0); }
+  TimePoint peer_deadline() const { return clock->Now() + peer_timeout; }
+  // For transfers of whole states, from several ranks to one: late only below about 1 Mb/s.
+  TimePoint state_deadline() const {
+    const double bytes = 4.0 * 4.0 * static_cast<double>(parameter_count()) * workers;
+    return clock->Now() + peer_timeout + FromSeconds(bytes / 1e5);
+  }
+  std::int64_t parameter_count() const { return static_cast<std::int64_t>(model->weights().size()); }
+};
+
+// Parses the job, loads the data and makes the model with the weights of the seed or of model.initialWeights.
+// INVALID_ARGUMENT: bad data, or data and model that do not fit each other.
+Status PrepareContext(const v1::Prepare& prepare, RankContext& context);
+
+// The weights of the seed, or of model.initialWeights.
+Status InitializeWeights(RankContext& context);
+
+// Iterations in an epoch, and in the whole run: the data, the batch, the workers and the job's epochs give them.
+std::int64_t IterationsPerEpoch(const RankContext& context);
+std::int64_t TotalIterations(const RankContext& context);
+
+// What the job says of the parameter servers' exchange.
+ParameterServerOptions PlaneOptions(const RankContext& context, const Plan& plan);
+
+// True when the model to evaluate and save is at worker 0, not in the servers' centre: the synchronous strategies,
+// whose workers are all alike, and a single worker, which exchanges nothing.
+bool ModelIsAtWorkers(const Plan& plan);
+
+}  // namespace weft
