@@ -122,9 +122,7 @@ Status Server::Train(const Plan& plan) {
       WEFT_RETURN_IF_ERROR(parameter_server_->RestoreCentre(first_iteration_ - 1, centre_));
     }
     if (!ModelIsAtWorkers(plan)) {
-      const auto evaluate = [this](const CentreSnapshot& snapshot) {
-        to_evaluate_.Push({snapshot, /*final=*/false});
-      };
+      const auto evaluate = [this](const CentreSnapshot& snapshot) { to_evaluate_.Push({snapshot, /*final=*/false}); };
       parameter_server_->SetEvaluations(iterations_per_epoch_, evaluate, TotalIterations(context_));
     }
     serve_thread_ = std::thread([this] { Serve(); });
