@@ -21,8 +21,7 @@ class MpiProgress;
 struct MpiOptions {
   // Larger messages go in parts of this size, at most INT_MAX; all ranks have the same. A part that ends tells the
   // progress thread that there is traffic. Larger parts: over shared memory without cross-memory attach, it sleeps in
-  // mid-message (2 MiB in one: 4.9 ms; in parts of 256 KiB: 0.5 ms). Smaller ones: it looks more often than it must
-  // (at 1 Gb/s, 256 KiB cost about a sixth of a processor, 64 KiB nearly half).
+  // mid-message. Smaller ones: it looks more often than it must.
   std::size_t part_bytes = 256 << 10;
   // The longest that the progress thread sleeps between two looks at the network, while nothing arrives. A message that
   // comes after a long silence is seen up to this much later; an idle rank costs about 10 us of processor per look.

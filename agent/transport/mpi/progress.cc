@@ -246,7 +246,12 @@ bool MpiProgress::Test() {
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), statuses_.data());
   if (count <= 0) return false;
   std::vector<Part> ended;
-  for (int i = 0; i < count; ++i) ended.push_back(std::move(parts_[static_cast<std::size_t>(completed_[i])]));
+  for (int i = 0; i < count; ++i) {
+    const auto index = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
+    ended.push_back(std::move(parts_[index]));
+    // MPI leaves it so when it succeeded; one that failed must not be tested again either.
+    requests_[index] = MPI_REQUEST_NULL;
+  }
   std::erase_if(parts_, [](const Part& part) { return part.operation == nullptr; });
   std::erase(requests_, MPI_REQUEST_NULL);
   WEFT_CHECK(parts_.size() == requests_.size()) << parts_.size() << " parts, " << requests_.size() << " requests";

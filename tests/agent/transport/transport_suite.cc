@@ -1,4 +1,5 @@
 // What every Transport must do. Runs on 2 ranks or more.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -24,10 +25,10 @@ Tag PushTag(int channel, std::int64_t round = 0) { return Tag(MessageKind::kPush
 // Bytes that depend on all of the arguments.
 std::vector<std::byte> Pattern(std::size_t size, int from, int salt) {
   std::vector<std::byte> bytes(size);
-  std::uint32_t state = static_cast<std::uint32_t>(from * 7919 + salt * 104729 + 1);
-  for (std::byte& b : bytes) {
-    state = state * 1664525U + 1013904223U;
-    b = static_cast<std::byte>(state >> 24);
+  std::uint64_t state = static_cast<std::uint64_t>(from * 7919 + salt * 104729 + 1);
+  for (std::size_t i = 0; i < size; i += sizeof(state)) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    std::memcpy(&bytes[i], &state, std::min(sizeof(state), size - i));
   }
   return bytes;
 }
