@@ -30,7 +30,7 @@ const MetricInfo kStallSeconds{"weft_stall_seconds_total",
                                "Time in which computing waited for communication."};
 const MetricInfo kTransferBytes{"weft_transfer_bytes_total",
                                 MetricType::kCounter,
-                                "worker, server",
+                                "worker",
                                 {"direction", "group"},
                                 "Payload bytes of finished transfers; direction is push (to a server) or pull."};
 const MetricInfo kSlotBandwidth{"weft_slot_bandwidth_bytes_per_second",
@@ -50,7 +50,7 @@ const MetricInfo kStaleness{"weft_staleness_iterations",
                             MetricType::kHistogram,
                             "worker",
                             {},
-                            "Iterations between two synchronizations of a group, at each.",
+                            "How many iterations old the centre was that an iteration used; of several, the oldest.",
                             {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32}};
 const MetricInfo kServerConcurrentTransfers{"weft_server_concurrent_transfers",
                                             MetricType::kGauge,
@@ -61,7 +61,7 @@ const MetricInfo kLoss{
     "weft_loss", MetricType::kGauge, "worker", {}, "Mean training loss of the latest iteration, in nats a prediction."};
 const MetricInfo kAccuracy{"weft_accuracy",
                            MetricType::kGauge,
-                           "worker",
+                           "server",
                            {},
                            "Share of right predictions at the latest evaluation, from 0 to 1."};
 const MetricInfo kJobSlotBandwidth{"weft_slot_bandwidth_bytes_per_second",

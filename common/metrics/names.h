@@ -14,7 +14,7 @@ enum class MetricType { kCounter, kGauge, kHistogram };
 struct MetricInfo {
   const char* name;
   MetricType type;
-  const char* exported_by;  // "worker", "server", "worker, server", "coordinator"
+  const char* exported_by;  // "worker", "server" or "coordinator"
   std::vector<const char*> labels;
   const char* help;
   std::vector<double> buckets = {};  // upper bounds; histograms only
