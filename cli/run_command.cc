@@ -292,7 +292,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   CLI::App* command = app->add_subcommand("run", "Trains a job on this machine");
   auto flags = std::make_shared<RunFlags>();
   AddJobFileOptions(*command, &flags->job);
-  command->get_option("file")->required(false);
+  command->get_option("FILE")->required(false);
   command->add_option("--out", flags->out, "The run directory; default: a new one under output.path")
       ->option_text("DIR");
   command->add_option("--plan", flags->plan, "Follow this plan; nothing is measured")->option_text("FILE");
