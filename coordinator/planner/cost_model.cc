@@ -54,10 +54,11 @@ std::vector<std::vector<std::size_t>> OrderByWindow(const Plan& plan) {
 
 class InterleavedModel {
  public:
-  InterleavedModel(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply)
+  InterleavedModel(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply, bool admission)
       : plan_(plan),
         links_(links),
         apply_(apply),
+        latencies_to_grant_(admission ? 2 : 0),
         forward_us_(timeline.forward_us()),
         compute_us_(timeline.compute_us()),
         shapes_(ShapesOf(plan, timeline)),
@@ -130,7 +131,7 @@ class InterleavedModel {
         const Shard& shard = plan_.shards[i];
         const auto server = static_cast<std::size_t>(shard.server);
         const Link& link = links_.at(slot, shard.server);
-        const double asked = std::max(planned, committed) + 2 * link.latency_us;
+        const double asked = std::max(planned, committed) + latencies_to_grant_ * link.latency_us;
         const double begin = std::max(asked, link_free_[server]);
         const double end = begin + link.latency_us + link.us_per_byte * BytesOf(shard);
         link_free_[server] = end;
@@ -152,6 +153,7 @@ class InterleavedModel {
   const Plan& plan_;
   const LinkTable& links_;
   const Apply apply_;
+  const double latencies_to_grant_;
   const double forward_us_;
   const double compute_us_;
   const std::vector<GroupShape> shapes_;
@@ -203,7 +205,7 @@ Prediction PredictSynchronous(const Plan& plan, const Timeline& timeline, const 
 
 }  // namespace
 
-Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply) {
+Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply, bool admission) {
   if (plan.workers == 1) {
     Prediction alone;
     alone.iteration_us = timeline.compute_us();
@@ -211,7 +213,8 @@ Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& 
     alone.group_done_us.assign(plan.groups.size(), timeline.end_us);
     return alone;
   }
-  if (plan.strategy == StrategyType::kInterleavedPS) return InterleavedModel(plan, timeline, links, apply).Run();
+  if (plan.strategy == StrategyType::kInterleavedPS)
+    return InterleavedModel(plan, timeline, links, apply, admission).Run();
   return PredictSynchronous(plan, timeline, links);
 }
 

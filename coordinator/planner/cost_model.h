@@ -19,12 +19,12 @@ struct Prediction {
 // Uses the plan's strategy, sizes, period, windows and shards. One worker exchanges nothing and so never stalls.
 //
 // InterleavedPS: a server's link serves one worker at a time, in the order of the slots, each for alpha + beta b, from
-// its slot's start (and two latencies for request and grant) or when the link is free. The group's next forward
-// (Deadline) or next step (Late) waits for the worst worker.
-// MergedPS, BulkSynchronousPS: all workers push a group when its gradient is ready and share the server's link; when
-// all are in, the server replies to all, and the group's next forward waits:
+// its slot's start (with admission two latencies later, for request and grant) or when the link is free. The group's
+// next forward (Deadline) or next step (Late) waits for the worst worker. MergedPS, BulkSynchronousPS: all workers push
+// a group when its gradient is ready and share the server's link; when all are in, the server replies to all, and the
+// group's next forward waits:
 //   push_g = max(push_{g-1}, ready_g) + c_g,  pull_g = max(pull_{g-1}, push_g) + c_g,
 //   c_g = alpha + beta max(P b_gs, b_g) for the b_gs bytes of group g on server s.
-Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply);
+Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply, bool admission);
 
 }  // namespace weft

@@ -90,7 +90,8 @@ class Builder {
         plan.groups[n].window_from_us = RunReadyUs(request_.timeline, runs[n]);
       }
     }
-    const Prediction prediction = Predict(plan, request_.timeline, links_, request_.options.apply);
+    const Prediction prediction =
+        Predict(plan, request_.timeline, links_, request_.options.apply, request_.options.admission);
     plan.iteration_us = prediction.iteration_us;
     plan.link_use = prediction.link_use;
     for (std::size_t n = 0; n < runs.size(); ++n) {

@@ -25,7 +25,7 @@ struct PlanOptions {
   WindowRule window = WindowRule::kWholeIteration;
   Tail tail = Tail::kMeasured;
   Apply apply = Apply::kDeadline;
-  bool admission = true;
+  bool admission = true;  // servers admit one worker at a time: costs a request and a grant
 };
 
 struct PlanRequest {

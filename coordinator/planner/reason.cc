@@ -49,7 +49,9 @@ std::string Reason(const Plan& plan, PeriodChoice choice) {
   if (gain <= 1) {
     text += ", so distributing does not pay";
   } else if (stall <= kMaxStallShare) {
-    text += ", and compute is the limit: more servers would gain nothing";
+    const bool longer = choice == PeriodChoice::kSmallest && plan.period > 1;
+    text += std::string(", and compute is the limit: more servers would ") +
+            (longer ? "only shorten the period" : "gain nothing");
   } else if (plan.link_use > kMaxLinkUse) {
     text += ", and the network is the limit: more servers, a longer period or a faster link would help";
   } else {

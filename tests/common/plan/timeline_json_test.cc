@@ -87,7 +87,8 @@ TEST(ParseTimeline, BadInput_NamesPlaceValueAndRule) {
             "backward_start_us");
   EXPECT_EQ(ErrorOf(R"({"layers":[{)" + good + "},{" + good + "}]}"), "layers[0].name: \"a\" is there twice");
   EXPECT_EQ(ErrorOf(R"({"optimizer_us":-1,"layers":[{)" + good + "}]}"), "optimizer_us: -1 is below 0");
-  EXPECT_EQ(ErrorOf(R"({"end_us":1,"layers":[{)" + good + "}]}"), "end_us: 1.0 is before the last gradient, 2.0");
+  EXPECT_EQ(ErrorOf(R"({"end_us":1,"layers":[{"backward_start_us":2,)" + good + "}]}"),
+            "end_us: 1.0 is before the last backward starts, 2.0");
 }
 
 TEST(ParseTimeline, BackwardOutOfOrder_IsRefused) {
