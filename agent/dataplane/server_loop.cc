@@ -148,7 +148,7 @@ Result<CentreSnapshot> ServerLoop::CentreAt(std::int64_t iteration) const {
 }
 
 ServerStatistics ServerLoop::Statistics() const {
-  const auto use = [](const LinkMeter& meter) {
+  const auto use = [](const DirectionMeter& meter) {
     return LinkUse{.busy_seconds = ToSeconds(meter.busy()),
                    .concurrent_seconds = ToSeconds(meter.concurrent()),
                    .peak_bytes_per_second = meter.peak_bytes_per_second(),
@@ -398,7 +398,7 @@ void ServerLoop::OnMoved(const Moved& event) {
   const bool all = chunk + 1 == shard.chunks.count();
   {
     MutexLock lock(mutex_);
-    LinkMeter& meter = event.push ? received_ : sent_;
+    DirectionMeter& meter = event.push ? received_ : sent_;
     TimePoint& progress = event.push ? transfer.push_progress : transfer.pull_progress;
     meter.AddBytes(std::min(progress, event.time), event.time, bytes);
     if (all) meter.End(std::max(progress, event.time));

@@ -14,8 +14,8 @@
 
 #include "agent/dataplane/chunks.h"
 #include "agent/dataplane/control_message.h"
+#include "agent/dataplane/direction_meter.h"
 #include "agent/dataplane/event_queue.h"
-#include "agent/dataplane/link_meter.h"
 #include "agent/dataplane/link_scheduler.h"
 #include "agent/dataplane/parameter_server.h"
 #include "agent/dataplane/phase_estimator.h"
@@ -148,8 +148,8 @@ class ServerLoop : public ParameterServer {
   std::vector<SharedFloats> centres_ WEFT_GUARDED_BY(mutex_);    // by shard: its rounds' committed values
   std::vector<std::int64_t> committed_ WEFT_GUARDED_BY(mutex_);  // by shard: how many rounds
   Status ended_ WEFT_GUARDED_BY(mutex_);                         // why Run ended, when by an error
-  mutable LinkMeter received_ WEFT_GUARDED_BY(mutex_);
-  mutable LinkMeter sent_ WEFT_GUARDED_BY(mutex_);
+  mutable DirectionMeter received_ WEFT_GUARDED_BY(mutex_);
+  mutable DirectionMeter sent_ WEFT_GUARDED_BY(mutex_);
   ServerStatistics counters_ WEFT_GUARDED_BY(mutex_);  // the waits and refusals
 };
 

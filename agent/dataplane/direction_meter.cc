@@ -1,10 +1,10 @@
-#include "agent/dataplane/link_meter.h"
+#include "agent/dataplane/direction_meter.h"
 
 #include <algorithm>
 
 namespace weft {
 
-void LinkMeter::AddBytes(TimePoint from, TimePoint to, std::int64_t bytes) {
+void DirectionMeter::AddBytes(TimePoint from, TimePoint to, std::int64_t bytes) {
   bytes_ += bytes;
   const Duration longest = kWindow * static_cast<Duration::rep>(kWindows - 1);
   from = std::max(std::min(from, to), to - longest);
@@ -20,7 +20,7 @@ void LinkMeter::AddBytes(TimePoint from, TimePoint to, std::int64_t bytes) {
   }
 }
 
-void LinkMeter::AdvanceTo(TimePoint now) {
+void DirectionMeter::AdvanceTo(TimePoint now) {
   while (!edges_.empty() && edges_.begin()->first <= now) {
     const auto [time, change] = *edges_.begin();
     edges_.erase(edges_.begin());

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-class LinkMeter {
+class DirectionMeter {
  public:
   // A transfer runs from `begin` (which may lie ahead) to `end`. Ends come in any order; an end is not before now.
   void Begin(TimePoint begin) { ++edges_[begin], ++transfers_; }
