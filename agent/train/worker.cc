@@ -184,7 +184,7 @@ Status Worker::Train(const Plan& plan) {
   metrics_.emplace(context_.metrics->registry(), static_cast<int>(plan.groups.size()));
   ModelView view{.weights = model().weights(), .gradients = model().gradients(), .layers = {}};
   for (const Layer& layer : model().layers()) view.layers.push_back({layer.first, layer.count});
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<DataPlane> plane,
+  WEFT_ASSIGN_OR_RETURN(plane_,
                         MakeParameterServerWorker(
                             PlaneOptions(context_, plan), plan, view,
                             [this](FloatRange range, std::int64_t iteration) { optimizer_->Step(range, iteration); },
