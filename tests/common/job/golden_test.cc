@@ -56,7 +56,7 @@ TEST(JobGoldenTest, Examples_AreValid) {
     ++examples;
     EXPECT_EQ(ToStatus(ParseJob(ReadAll(entry.path())).errors), OkStatus()) << entry.path();
   }
-  EXPECT_GE(examples, 2);
+  EXPECT_GE(examples, 3);
 }
 
 }  // namespace
