@@ -1,0 +1,97 @@
+// The server's pure parts: when to grant, how to count, by how much to shift slots.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "agent/dataplane/direction_meter.h"
+#include "agent/dataplane/link_scheduler.h"
+#include "agent/dataplane/phase_estimator.h"
+#include "agent/dataplane/shard_rounds.h"
+
+namespace weft {
+namespace {
+
+TimePoint At(double ms) { return TimePoint(FromMicroseconds(1e9 + ms * 1e3)); }
+
+// A transfer of 8 chunks of 1 ms, the first 0.5 ms later for the grant's way.
+void RunTransfer(LinkScheduler& scheduler, std::int64_t id, double start_ms) {
+  scheduler.Granted(id, 8000, At(start_ms));
+  for (int chunk = 1; chunk <= 8; ++chunk) scheduler.Progressed(id, chunk * 1000, At(start_ms + 0.5 + chunk));
+}
+
+TEST(LinkScheduler_FreeLink, GrantsAtOnce) {
+  LinkScheduler scheduler;
+  EXPECT_EQ(scheduler.NextGrant(), TimePoint{});
+}
+
+TEST(LinkScheduler_FirstTransfer, WaitsForItsEndWhileNothingIsKnown) {
+  LinkScheduler scheduler;
+  scheduler.Granted(0, 8000, At(0));
+  EXPECT_EQ(scheduler.NextGrant(), std::nullopt);
+}
+
+TEST(LinkScheduler_KnownLink, GrantsARoundTripBeforeTheEnd) {
+  LinkScheduler scheduler;
+  for (int i = 0; i < 40; ++i) RunTransfer(scheduler, i, 100.0 * i);
+  EXPECT_NEAR(ToMicroseconds(scheduler.round_trip()), 500, 20);
+  const double start = 10000;
+  scheduler.Granted(99, 8000, At(start));
+  ASSERT_TRUE(scheduler.NextGrant().has_value());
+  EXPECT_NEAR(ToMicroseconds(*scheduler.NextGrant() - At(start)), 8000, 50) << "8.5 ms less the round trip";
+  scheduler.Progressed(99, 4000, At(start + 6.5));  // slower than known
+  EXPECT_GT(*scheduler.NextGrant(), At(start + 9.5));
+}
+
+TEST(DirectionMeter_TwoTransfers, CountsTheirOverlap) {
+  DirectionMeter meter;
+  meter.Begin(At(0));
+  meter.Begin(At(6));
+  meter.AddBytes(At(0), At(10), 1000);
+  meter.End(At(10));
+  meter.AddBytes(At(6), At(20), 1400);
+  meter.End(At(20));
+  meter.AdvanceTo(At(50));
+  EXPECT_EQ(meter.busy(), std::chrono::milliseconds(20));
+  EXPECT_EQ(meter.concurrent(), std::chrono::milliseconds(4));
+  EXPECT_EQ(meter.bytes(), 2400);
+  EXPECT_NEAR(meter.peak_bytes_per_second(), 1400 / 0.01, 1) << "1000 and 400 of the 1400 in the first window";
+}
+
+TEST(PhaseEstimator_LateWorker, ShiftsTheOthersTowardsIt) {
+  PhaseEstimator phases(2, std::chrono::milliseconds(100));
+  for (int t = 1; t <= 60; ++t) {
+    phases.Report(0, t, At(100.0 * t));
+    phases.Report(1, t, At(100.0 * t + 10));
+  }
+  EXPECT_NEAR(ToMicroseconds(phases.Correction(0)), 5000, 10);
+  EXPECT_NEAR(ToMicroseconds(phases.Correction(1)), -5000, 10);
+}
+
+TEST(PhaseEstimator_WorkerAWholeIterationAhead, NeedsNoShift) {
+  PhaseEstimator phases(2, std::chrono::milliseconds(100));
+  for (int t = 1; t <= 60; ++t) {
+    phases.Report(0, t, At(100.0 * t));
+    phases.Report(1, t, At(100.0 * (t - 1)));
+  }
+  EXPECT_NEAR(ToMicroseconds(phases.Correction(0)), 0, 1);
+}
+
+TEST(ShardRounds_PushesInAnyOrder, AreAddedInTheRoundsOrder) {
+  const std::vector<float> values = {1e8F, 1.0F, -1e8F};  // the sum depends on the order
+  for (const std::vector<int>& arrivals : {std::vector<int>{0, 1, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    ShardRounds rounds({.workers = 3, .elastic = true, .center_rate = 1.0F}, {0.0F}, 1);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const int worker = arrivals[i];
+      rounds.BeginPush(worker, 0)[0] = values[static_cast<std::size_t>(worker)];
+      EXPECT_EQ(rounds.Received(worker, 1), i == 2);
+      EXPECT_EQ((*rounds.committed())[0], 0.0F) << "whole until the round is";
+    }
+    rounds.Commit();
+    // Round 1 begins with worker 1: (1 - 1e8) + 1e8.
+    EXPECT_EQ((*rounds.committed())[0], ((1.0F + -1e8F) + 1e8F) / 3);
+    EXPECT_EQ(rounds.rounds(), 2);
+  }
+}
+
+}  // namespace
+}  // namespace weft
