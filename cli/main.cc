@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/plan_command.h"
 #include "cli/run_command.h"
@@ -19,6 +20,7 @@ int Main(int argc, const char* const* argv) {
   CLI::App app("Trains neural networks over networks that are slower than the processors.", "weft");
   app.set_version_flag("--version", "weft " WEFT_VERSION);
   int exit_code = kExitOk;
+  AddBenchCommand(&app, &exit_code);
   AddPlanCommand(&app, &exit_code);
   AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
