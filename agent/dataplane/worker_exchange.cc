@@ -71,6 +71,7 @@ Result<WorkerExchange::Outcome> WorkerExchange::WaitUntilThrough(int group, std:
     Outcome outcome;
     if (state.shards_left > 0 && error_.ok()) {
       const TimePoint begun = clock_.Now();
+      events_->Push(WaitedFor{group, round});
       // The server knows which worker is missing, so it speaks first.
       const TimePoint deadline = begun + options_.peer_timeout + options_.peer_timeout / 8;
       while (state.shards_left > 0 && error_.ok() && late.ok()) {
@@ -162,6 +163,8 @@ void WorkerExchange::Loop() {
 void WorkerExchange::Handle(Event event) {
   if (auto* started = std::get_if<Started>(&event)) {
     OnStarted(*started);
+  } else if (const auto* waited_for = std::get_if<WaitedFor>(&event)) {
+    OnWaitedFor(*waited_for);
   } else if (const auto* control = std::get_if<ControlArrived>(&event)) {
     --outstanding_;
     OnControl(*control);
@@ -201,25 +204,37 @@ void WorkerExchange::OnStarted(const Started& event) {
   }
 }
 
+void WorkerExchange::OnWaitedFor(const WaitedFor& event) {
+  const TimePoint now = clock_.Now();
+  for (auto& [key, transfer] : transfers_) {
+    const bool asked = transfer.stage != Stage::kSlotAhead;
+    if (!asked && transfer.record.group == event.group && key.second == event.round) SendRequest(key, transfer, now);
+  }
+}
+
 void WorkerExchange::SendDueRequests(TimePoint now) {
   while (!due_.empty() && due_.top().first <= now) {
     const Key key = due_.top().second;
     due_.pop();
-    Transfer& transfer = transfers_.at(key);
-    const ExchangeOrder& order = transfer.order;
-    transfer.record.start = transfer.record.granted = now;
-    SetStage(transfer, Stage::kRequested);
-    SendControl(transfer.record.server, {.kind = ControlKind::kRequest,
-                                         .last = order.last,
-                                         .shard = order.channel,
-                                         .round = order.round,
-                                         .iteration = order.iteration,
-                                         .samples = order.samples,
-                                         .time = now - order.iteration_start});
-    const bool own_place = order.pull.data() != order.push.data();
-    if (own_place) BeginPull(key, transfer);
-    if (!wait_for_grant_) BeginPush(key, transfer);
+    const auto it = transfers_.find(key);
+    if (it != transfers_.end() && it->second.stage == Stage::kSlotAhead) SendRequest(key, it->second, now);
   }
+}
+
+void WorkerExchange::SendRequest(const Key& key, Transfer& transfer, TimePoint now) {
+  const ExchangeOrder& order = transfer.order;
+  transfer.record.start = transfer.record.granted = now;
+  SetStage(transfer, Stage::kRequested);
+  SendControl(transfer.record.server, {.kind = ControlKind::kRequest,
+                                       .last = order.last,
+                                       .shard = order.channel,
+                                       .round = order.round,
+                                       .iteration = order.iteration,
+                                       .samples = order.samples,
+                                       .time = now - order.iteration_start});
+  const bool own_place = order.pull.data() != order.push.data();
+  if (own_place) BeginPull(key, transfer);
+  if (!wait_for_grant_) BeginPush(key, transfer);
 }
 
 void WorkerExchange::ReceiveControl(int server) {

@@ -62,7 +62,8 @@ class WorkerExchange {
   // True when the group's round, which was started, is through.
   bool Through(int group, std::int64_t round) const WEFT_EXCLUDES(mutex_);
 
-  // Waits until it is, and forgets it. The exchange's error when it has failed. DEADLINE_EXCEEDED: not within the
+  // Waits until it is, and forgets it. A slot never makes its own worker wait: what has not been asked for yet is asked
+  // for at once. The exchange's error when it has failed. DEADLINE_EXCEEDED: not within the
   // peers' time-out; names the server. The exchange has then failed.
   Result<Outcome> Wait(int group, std::int64_t round) WEFT_EXCLUDES(mutex_);
 
@@ -103,6 +104,10 @@ class WorkerExchange {
   struct Started {
     std::vector<ExchangeOrder> orders;
   };
+  struct WaitedFor {
+    int group;
+    std::int64_t round;
+  };
   struct ControlArrived {
     int server;
     Status status;
@@ -123,7 +128,7 @@ class WorkerExchange {
     Status cause;
     int rank_at_fault;
   };
-  using Event = std::variant<Started, ControlArrived, Moved, ControlSent, GoodbyeAsked, FailAsked>;
+  using Event = std::variant<Started, WaitedFor, ControlArrived, Moved, ControlSent, GoodbyeAsked, FailAsked>;
 
   // The exchange's thread.
   void Loop() WEFT_EXCLUDES(mutex_);
@@ -132,7 +137,9 @@ class WorkerExchange {
   void OnControl(const ControlArrived& event);
   void OnGrant(int server, const ControlMessage& message);
   void OnMoved(const Moved& event);
+  void OnWaitedFor(const WaitedFor& event);
   void SendDueRequests(TimePoint now);
+  void SendRequest(const Key& key, Transfer& transfer, TimePoint now);
   void ReceiveControl(int server);
   void SendControl(int server, ControlMessage message);
   void BeginPush(const Key& key, Transfer& transfer);
@@ -159,10 +166,11 @@ class WorkerExchange {
   // The exchange's thread only.
   std::map<Key, Transfer> transfers_;
   using Due = std::pair<TimePoint, Key>;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // requests that wait for their slot
-  std::vector<ControlBuffer> control_buffers_;                      // by server
-  std::vector<Duration> corrections_;                               // by server, of the slots' start
-  int goodbyes_ = 0;                                                // of servers
+  // Requests that wait for their slot, and those that did until their group was waited for.
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::vector<ControlBuffer> control_buffers_;  // by server
+  std::vector<Duration> corrections_;           // by server, of the slots' start
+  int goodbyes_ = 0;                            // of servers
   bool goodbye_asked_ = false;
   std::int64_t outstanding_ = 0;  // operations whose event has not been handled
   bool done_ = false;

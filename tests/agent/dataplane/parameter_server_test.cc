@@ -97,6 +97,18 @@ TEST(InterleavedParameterServer_EachRound, RotatesTheSlotsByOne) {
 }
 
 // Section 3: with g = 0, w + sum_k w^k is conserved when beta = K alpha.
+TEST(InterleavedParameterServer_SlotAheadWhenComputeWaits, IsNotWaitedFor) {
+  for (const Apply apply : {Apply::kDeadline, Apply::kLate}) {
+    ToyRun run = SmallRun(3, 1, 2);
+    run.options.peer_timeout = std::chrono::seconds(20);
+    run.options.apply = apply;
+    run.options.forward_time = std::chrono::hours(1);
+    const ToyResult result = RunToy(run);
+    for (const Status& status : result.worker_status) EXPECT_TRUE(status.ok()) << status;
+    for (const Status& status : result.server_status) EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
 TEST(InterleavedParameterServer_WithoutGradients, ConservesTheSum) {
   for (const Apply apply : {Apply::kDeadline, Apply::kLate}) {
     ToyRun run = SmallRun(3, 2, 2);
