@@ -21,6 +21,9 @@ function(weft_binary name)
   add_dependencies(programs ${name})
 endfunction()
 
+# What the sanitizers' builds need: every weft_test with the label 'unit'.
+add_custom_target(unit_tests)
+
 # weft_test(NAME SRCS a.cc … DEPS target … [LABELS label …] [TIMEOUT seconds]): a GoogleTest program, one CTest entry.
 # Labels: 'unit' (the default) runs under the sanitizers too; 'integration' starts processes and runs in release only.
 function(weft_test name)
@@ -32,6 +35,9 @@ function(weft_test name)
     set(arg_TIMEOUT 120)
   endif()
   add_executable(${name} ${arg_SRCS})
+  if(unit IN_LIST arg_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
   target_link_libraries(${name} PRIVATE weft_flags ${arg_DEPS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
