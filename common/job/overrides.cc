@@ -70,13 +70,13 @@ Status ApplyOverride(const std::string& assignment, YamlNode* root) {
     }
     if (node->kind != Kind::kMap) return InvalidArgumentError(Shown(path) + ": " + Shown(way) + " is not a map");
     if (last && value.kind == Kind::kNull) {
-      std::erase_if(node->children, [&](const auto& child) { return child.first == names[i]; });
+      std::erase_if(node->children, [&](const auto& child) { return child.key == names[i]; });
       return OkStatus();
     }
     YamlNode* child = node->Find(names[i]);
     if (child == nullptr) {
-      node->children.emplace_back(names[i], YamlNode());
-      child = &node->children.back().second;
+      node->children.push_back({.key = names[i], .value = {}});
+      child = &node->children.back().value;
     }
     way += (way.empty() ? "" : ".") + names[i];
     node = child;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "common/job/shown.h"
 
@@ -124,7 +125,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else {
       // A map or list begins on the line after its key; the key's line is the one to point at.
       node.line = parent.key_line;
-      parent.node.children.emplace_back(std::move(*parent.key), std::move(node));
+      parent.node.children.push_back({.key = std::move(*parent.key), .value = std::move(node)});
       parent.key.reset();
     }
   }

@@ -5,7 +5,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace weft {
@@ -14,20 +13,28 @@ inline constexpr std::size_t kMaxYamlBytes = 1 << 20;
 inline constexpr int kMaxYamlDepth = 64;
 inline constexpr int kMaxYamlNodes = 100'000;
 
+struct YamlEntry;
+
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
 
   Kind kind = Kind::kNull;
-  int line = 0;                 // 1-based; 0: not from the file
-  std::string scalar;           // kScalar
-  bool quoted = false;          // kScalar: a string whatever it looks like
-  bool from_override = false;   // given on the command line, where enum values are taken in any case
-  std::vector<YamlNode> items;  // kList
-  std::vector<std::pair<std::string, YamlNode>> children;  // kMap, in the file's order, each key once
+  int line = 0;                     // 1-based; 0: not from the file
+  std::string scalar;               // kScalar
+  bool quoted = false;              // kScalar: a string whatever it looks like
+  bool from_override = false;       // given on the command line, where enum values are taken in any case
+  std::vector<YamlNode> items;      // kList
+  std::vector<YamlEntry> children;  // kMap, in the file's order, each key once
 
   // The child of that name, or null when there is none or this is no map.
   YamlNode* Find(std::string_view key);
   const YamlNode* Find(std::string_view key) const;
+};
+
+// Not a std::pair, which Clang 16 can't hold inside of its own second.
+struct YamlEntry {
+  std::string key;
+  YamlNode value;
 };
 
 struct YamlError {
