@@ -49,9 +49,9 @@ std::span<float> InterleavedWorker::WeightsOf(const Group& group) {
                                 static_cast<std::size_t>(group.place.range.count));
 }
 
-TimePoint InterleavedWorker::SlotStart(const Group& group, int place) const {
+TimePoint InterleavedWorker::SlotStart(const Group& group, int slot) const {
   const PlanGroup& planned = plan_.groups[static_cast<std::size_t>(group.place.index)];
-  return record_.start + forward_time_ + FromMicroseconds(planned.window_from_us + place * planned.slot_us);
+  return record_.start + forward_time_ + FromMicroseconds(planned.window_from_us + slot * planned.slot_us);
 }
 
 Status InterleavedWorker::BeginIteration(std::int64_t iteration) {
@@ -82,10 +82,10 @@ Status InterleavedWorker::Begin(Group& group, bool last) {
   std::ranges::copy(WeightsOf(group), buffers.snapshot.begin());
   group.open.push_back({.round = round, .iteration = iteration_, .buffer = buffer});
 
-  const int place = static_cast<int>((rank_ + round) % plan_.workers);
   std::vector<ExchangeOrder> orders;
   for (const int channel : group.place.channels) {
     const Shard& shard = plan_.shards[static_cast<std::size_t>(channel)];
+    const int slot = SlotOf(rank_, round, shard.server, plan_.workers, plan_.servers);
     const auto first = static_cast<std::size_t>(shard.first - group.place.range.first);
     const auto count = static_cast<std::size_t>(shard.count);
     ExchangeOrder order{.channel = channel,
@@ -93,14 +93,14 @@ Status InterleavedWorker::Begin(Group& group, bool last) {
                         .iteration = iteration_,
                         .samples = 0,
                         .last = last,
-                        .slot = place,
+                        .slot = slot,
                         .push = std::span<const float>(buffers.snapshot).subspan(first, count),
                         .pull = std::span<float>(buffers.centre).subspan(first, count),
                         .iteration_start = record_.start,
                         .planned_start = std::nullopt,
                         .slot_length = {}};
     if (!last) {
-      order.planned_start = SlotStart(group, place);
+      order.planned_start = SlotStart(group, slot);
       order.slot_length = FromMicroseconds(plan_.groups[static_cast<std::size_t>(group.place.index)].slot_us);
     }
     orders.push_back(order);

@@ -55,7 +55,7 @@ class InterleavedWorker : public DataPlane {
   Status Begin(Group& group, bool last);
   Status ApplyOldest(Group& group);
   std::span<float> WeightsOf(const Group& group);
-  TimePoint SlotStart(const Group& group, int place) const;
+  TimePoint SlotStart(const Group& group, int slot) const;
 
   // Constant after construction.
   const ParameterServerOptions options_;

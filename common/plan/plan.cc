@@ -9,7 +9,7 @@ int PhaseOf(PhaseRule rule, int period, int group) {
 
 int SlotOf(int worker, std::int64_t round, int server, int workers, int servers) {
   const std::int64_t ahead = static_cast<std::int64_t>(server) * workers / servers;
-  return static_cast<int>((worker + round + ahead) % workers);
+  return static_cast<int>((worker + workers - round % workers + ahead) % workers);
 }
 
 bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration) {

@@ -120,9 +120,9 @@ bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration)
 // The phase of a group: the t mod T at which it synchronizes.
 int PhaseOf(PhaseRule rule, int period, int group);
 
-// The place of a worker in the order in which a server serves a round: (worker + round) mod P on server 0, so that no
-// worker is always last; each further server is P/S places ahead, so that a worker does not send to two servers at
-// once.
+// The place of a worker in the order in which a server serves a round. On server 0 worker (q + round) mod P has place
+// q, so that no worker is always last; each further server is P/S places ahead, so that a worker does not send to two
+// servers at once.
 int SlotOf(int worker, std::int64_t round, int server, int workers, int servers);
 
 // How many floats a layer of so many bytes takes in the flat weight vector.

@@ -95,6 +95,11 @@ class InterleavedModel {
     return residue < static_cast<std::int64_t>(phases_.size()) ? &phases_[static_cast<std::size_t>(residue)] : nullptr;
   }
 
+  // From the start of an iteration to when it needs what the one before pulled for group n.
+  double NeededUs(std::size_t n) const {
+    return apply_ == Apply::kDeadline ? shapes_[n].forward_start_us : forward_us_ + shapes_[n].ready_us;
+  }
+
   // Waits for what the iteration before pulled; returns the stall.
   double Wait(std::int64_t t) {
     double stall = 0;
@@ -104,9 +109,7 @@ class InterleavedModel {
     std::sort(waiting_.begin(), waiting_.end());
     if (apply_ == Apply::kDeadline) std::reverse(waiting_.begin(), waiting_.end());
     for (const std::size_t n : waiting_) {
-      const double needed =
-          apply_ == Apply::kDeadline ? shapes_[n].forward_start_us : forward_us_ + shapes_[n].ready_us;
-      const double late = done_[n] - (start_ + stall + needed);
+      const double late = done_[n] - (start_ + stall + NeededUs(n));
       if (late <= 0) continue;
       stall += late;
       stall_[n] = std::max(stall_[n], late);
@@ -126,7 +129,9 @@ class InterleavedModel {
     const PlanGroup& group = plan_.groups[n];
     const double committed = done_[n];
     for (int slot = 0; slot < plan_.workers; ++slot) {
-      const double planned = start_ + forward_us_ + group.window_from_us + slot * group.slot_us;
+      // A worker that waits for a group does not wait for its slot too.
+      const double needed = start_ + compute_us_ + NeededUs(n);
+      const double planned = std::min(needed, start_ + forward_us_ + group.window_from_us + slot * group.slot_us);
       for (std::size_t i = shapes_[n].shard_begin; i < shapes_[n].shard_end; ++i) {
         const Shard& shard = plan_.shards[i];
         const auto server = static_cast<std::size_t>(shard.server);

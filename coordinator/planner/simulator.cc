@@ -70,6 +70,7 @@ class Simulation {
     for (Worker& worker : workers_) {
       worker.issued.assign(plan.groups.size(), 0);
       worker.completed.assign(plan.groups.size(), 0);
+      worker.slot_us.assign(plan.shards.size(), kAsked);
       worker.pushing.resize(Size(plan.servers));
     }
     for (ServerState& server : servers_) server.pulling.resize(workers_.size());
@@ -98,6 +99,8 @@ class Simulation {
     bool operator>(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
   };
 
+  static constexpr double kAsked = std::numeric_limits<double>::infinity();
+
   enum class StopType { kWait, kPush, kEnd };
   // Where a worker does something beside computing, in its compute time from the start of the iteration.
   struct Stop {
@@ -118,6 +121,7 @@ class Simulation {
     double blocked_since = 0;
     std::vector<std::int64_t> issued;              // by group: transfers of its shards so far
     std::vector<std::int64_t> completed;           // by group
+    std::vector<double> slot_us;                   // by shard: when its slot starts; kAsked: it has asked already
     std::vector<std::deque<std::size_t>> pushing;  // by server: shards; the first is on its way
     double measured_from = 0;
     double measured_to = 0;
@@ -168,7 +172,7 @@ class Simulation {
         ReachStop(event.worker);
         break;
       case EventType::kAsk:
-        Ask(event.worker, event.index);
+        AskAtSlot(event.worker, event.index);
         break;
       case EventType::kArrive:
         Arrive(event.worker, event.index);
@@ -239,7 +243,8 @@ class Simulation {
       for (std::size_t i = shard_begin_[n]; i < plan_.shards.size() && Size(plan_.shards[i].group) == n; ++i) {
         const int slot = SlotOf(w, round, plan_.shards[i].server, plan_.workers, plan_.servers);
         ++worker.issued[n];
-        At(worker.start_us + forward_us_ + group.window_from_us + slot * group.slot_us, EventType::kAsk, w, i);
+        worker.slot_us[i] = worker.start_us + forward_us_ + group.window_from_us + slot * group.slot_us;
+        At(worker.slot_us[i], EventType::kAsk, w, i);
       }
     }
   }
@@ -266,6 +271,7 @@ class Simulation {
         if (worker.completed[stop.group] < stop.target) {
           worker.blocked = true;
           worker.blocked_since = now_;
+          AskForGroup(w, stop.group);
           return;
         }
         break;
@@ -291,6 +297,24 @@ class Simulation {
   }
 
   // ---- interleaved
+
+  void AskAtSlot(int w, std::size_t shard) {
+    double& slot_us = workers_[Size(w)].slot_us[shard];
+    if (slot_us == kAsked || slot_us > now_) return;
+    slot_us = kAsked;
+    Ask(w, shard);
+  }
+
+  // A worker that waits for a group does not wait for its slot too.
+  void AskForGroup(int w, std::size_t group) {
+    if (!interleaved_) return;
+    for (std::size_t i = shard_begin_[group]; i < plan_.shards.size() && Size(plan_.shards[i].group) == group; ++i) {
+      double& slot_us = workers_[Size(w)].slot_us[i];
+      if (slot_us == kAsked) continue;
+      slot_us = kAsked;
+      Ask(w, i);
+    }
+  }
 
   void Ask(int w, std::size_t shard) {
     ShardState& state = shards_[shard];

@@ -86,7 +86,7 @@ TEST(InterleavedParameterServer_EachRound, RotatesTheSlotsByOne) {
     std::int64_t seen = 0;
     for (const IterationRecord& record : result.records[k]) {
       for (const TransferRecord& transfer : record.transfers) {
-        EXPECT_EQ(transfer.slot, static_cast<int>((static_cast<std::int64_t>(k) + transfer.round) % 3));
+        EXPECT_EQ((transfer.slot + transfer.round) % 3, static_cast<std::int64_t>(k));
         EXPECT_LE(transfer.start, transfer.granted);
         EXPECT_LE(transfer.granted, transfer.end);
         ++seen;

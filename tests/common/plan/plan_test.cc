@@ -75,7 +75,7 @@ TEST(SlotOf, AsManyServersAsWorkers_NoWorkerHasOneSlotOnTwoServers) {
     for (int server = 0; server < 4; ++server) slots.insert(SlotOf(p, 7, server, 4, 4));
     EXPECT_EQ(slots.size(), 4u);
   }
-  EXPECT_EQ(SlotOf(2, 3, 0, 4, 1), 1);
+  EXPECT_EQ(SlotOf(2, 3, 0, 4, 1), 3);
 }
 
 }  // namespace
