@@ -1,6 +1,7 @@
 // weft-agent: one rank of a run, started by mpirun. Its flags come from the coordinator's launcher, not from people.
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ int ReportFailure(const char* message, const weft::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not a death without a word
   if (const weft::Status status = weft::CheckProcessor(); !status.ok()) return ReportFailure("cannot run here", status);
   CLI::App app("A rank of a Weft run; started by the coordinator");
   weft::AgentOptions options;

@@ -157,6 +157,7 @@ int Run(const Flags& flags) {
 }
 
 int Main(int argc, const char* const* argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not a death without a word
   InitializeLog("coordinator", LogLevel::kInfo);
   if (const Status status = CheckProcessor(); !status.ok()) {
     LogError(status.message());

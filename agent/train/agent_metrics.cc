@@ -48,7 +48,8 @@ void WorkerMetrics::Record(const IterationRecord& record, const BatchResult& res
 
 ServerMetrics::ServerMetrics(MetricsRegistry& registry)
     : receiving_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"push"})),
-      sending_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"pull"})) {}
+      sending_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"pull"})),
+      accuracy_(registry.MakeGauge(metric::kAccuracy)) {}
 
 void ServerMetrics::Record(const ServerStatistics& statistics) {
   receiving_.Set(statistics.received.active);

@@ -55,15 +55,17 @@ class WorkerMetrics {
   std::vector<Group> groups_;
 };
 
-// The series of a server. One thread.
+// The series of a server. Thread-safe, as its handles are.
 class ServerMetrics {
  public:
   explicit ServerMetrics(MetricsRegistry& registry);
   void Record(const ServerStatistics& statistics);
+  void RecordAccuracy(double accuracy) { accuracy_.Set(accuracy); }
 
  private:
   Gauge receiving_;
   Gauge sending_;
+  Gauge accuracy_;
 };
 
 }  // namespace weft

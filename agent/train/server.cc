@@ -201,6 +201,7 @@ Status Server::Evaluate(std::span<const float> weights, std::int64_t iteration, 
   result.set_loss(evaluation.loss);
   result.set_accuracy(evaluation.accuracy);
   result.set_final(final);
+  metrics_->RecordAccuracy(evaluation.accuracy);
   return context_.coordinator->Send(std::move(message));
 }
 

@@ -37,7 +37,7 @@ const MetricInfo kSlotBandwidth{"weft_slot_bandwidth_bytes_per_second",
                                 MetricType::kGauge,
                                 "worker",
                                 {"group"},
-                                "Bytes per second of the group's latest transfer, in its slot."};
+                                "Bytes per second, in the direction that had more, of the group's latest transfer."};
 const MetricInfo kSlotOverruns{
     "weft_slot_overruns_total", MetricType::kCounter, "worker", {}, "Transfers that ended after their slot."};
 const MetricInfo kSlotStartError{"weft_slot_start_error_seconds",
@@ -64,11 +64,12 @@ const MetricInfo kAccuracy{"weft_accuracy",
                            "server",
                            {},
                            "Share of right predictions at the latest evaluation, from 0 to 1."};
-const MetricInfo kJobSlotBandwidth{"weft_slot_bandwidth_bytes_per_second",
-                                   MetricType::kGauge,
-                                   "coordinator",
-                                   {"group", "slot"},
-                                   "Bytes per second of the latest transfer in each slot of each group."};
+const MetricInfo kJobSlotBandwidth{
+    "weft_slot_bandwidth_bytes_per_second",
+    MetricType::kGauge,
+    "coordinator",
+    {"group", "slot"},
+    "Bytes per second, in the direction that had more, of the latest transfer in each slot of each group."};
 const MetricInfo kMembershipGeneration{
     "weft_membership_generation", MetricType::kGauge, "coordinator", {}, "Number of the current membership."};
 const MetricInfo kWorkers{"weft_workers", MetricType::kGauge, "coordinator", {}, "Workers in the current membership."};

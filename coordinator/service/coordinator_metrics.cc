@@ -1,5 +1,7 @@
 #include "coordinator/service/coordinator_metrics.h"
 
+#include <algorithm>
+
 namespace weft {
 
 CoordinatorMetrics::CoordinatorMetrics(const std::string& training_job)
@@ -34,7 +36,7 @@ void CoordinatorMetrics::AddTransfer(const v1::Transfer& transfer) {
                                                   {std::to_string(transfer.group()), std::to_string(transfer.slot())}))
                 .first;
   }
-  gauge->second.Set(static_cast<double>(transfer.push_bytes() + transfer.pull_bytes()) / seconds);
+  gauge->second.Set(static_cast<double>(std::max(transfer.push_bytes(), transfer.pull_bytes())) / seconds);
 }
 
 }  // namespace weft
