@@ -20,7 +20,7 @@ constexpr std::int64_t kRunTarget = 1024;
 
 }  // namespace
 
-Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
+Convolution::Convolution(const ConvolutionShape& shape, Vectors vectors) : shape_(shape), vectors_(vectors) {
   const std::int64_t k = shape.kernel;
   const std::int64_t s = shape.stride;
   const std::int64_t p = shape.padding;
@@ -146,7 +146,8 @@ void Convolution::Forward(std::int64_t n, const float* weight, const float* bias
                  .channels = shape_.out_channels,
                  .run = run_,
                  .output = outputs_.data(),
-                 .output_pitch = out_pitch});
+                 .output_pitch = out_pitch,
+                 .vectors = vectors_});
     for (std::int64_t o = 0; o < shape_.out_channels; ++o) {
       const float* from = outputs_.data() + o * out_pitch;
       for (std::int64_t row = 0; row < oh; ++row, y += ow) {
@@ -184,7 +185,8 @@ void Convolution::BackwardWeight(std::int64_t n, const float* x, const float* dy
                    .channels = shape_.out_channels,
                    .run = run_,
                    .offsets = offsets_,
-                   .sums = dweight});
+                   .sums = dweight,
+                   .vectors = vectors_});
   }
 }
 
@@ -215,7 +217,8 @@ void Convolution::BackwardInput(std::int64_t n, const float* weight, const float
                    .channels = shape_.in_channels,
                    .run = run,
                    .output = outputs_.data(),
-                   .output_pitch = out_pitch});
+                   .output_pitch = out_pitch,
+                   .vectors = vectors_});
       for (std::int64_t c = 0; c < shape_.in_channels; ++c) {
         const float* from = outputs_.data() + c * out_pitch;
         float* to = image_dx + (c * shape_.height + phase.first_row) * shape_.width + phase.first_col;

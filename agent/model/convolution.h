@@ -31,12 +31,15 @@ struct ConvolutionShape {
   std::int64_t taps() const { return in_channels * kernel * kernel; }
 };
 
+// The vectors that the inner loops run on: the widest that the processor has, or AVX2's, as where it has no wider ones.
+enum class Vectors { kWidest, kAvx2 };
+
 // One thread at a time: it owns the padded planes, which one call after another overwrites. Nothing is allocated after
 // construction.
 class Convolution {
  public:
   // The output is at least 1 by 1.
-  explicit Convolution(const ConvolutionShape& shape);
+  explicit Convolution(const ConvolutionShape& shape, Vectors vectors = Vectors::kWidest);
 
   const ConvolutionShape& shape() const { return shape_; }
 
@@ -67,6 +70,7 @@ class Convolution {
   void PackTurnedWeights(const Phase& phase, const float* weight);
 
   const ConvolutionShape shape_;
+  const Vectors vectors_;
   // The padded input.
   std::int64_t pitch_ = 0;
   std::int64_t plane_ = 0;               // floats of one channel and phase

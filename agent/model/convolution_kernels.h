@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <span>
 
+#include "agent/model/convolution.h"
+
 namespace weft {
 
-inline constexpr std::int64_t kVectorFloats = 8;      // AVX2's
+// The floats of the widest vector, AVX-512's: runs are rounded up to it. With AVX2 alone a vector has half of them.
+// Which one is used is found out when the program runs, and sums over a run differ between the two in their last bits.
+inline constexpr std::int64_t kVectorFloats = 16;
 inline constexpr std::int64_t kMaxTileChannels = 12;  // a multiple of every tile's channels
 // How far behind its last element a run may be read: the last vector's.
 inline constexpr std::int64_t kRunSlack = 2 * kVectorFloats;
@@ -26,6 +30,7 @@ struct RunConvolution {
   std::int64_t run = 0;
   float* output = nullptr;  // [channels rounded up to tiles, output_pitch]; written to the end of the last vector
   std::int64_t output_pitch = 0;
+  Vectors vectors = Vectors::kWidest;
 };
 void ConvolveRun(const RunConvolution& task);
 
@@ -41,6 +46,7 @@ struct RunCorrelation {
   std::int64_t run = 0;
   std::span<const std::ptrdiff_t> offsets;  // [t]
   float* sums = nullptr;                    // [channels, t]
+  Vectors vectors = Vectors::kWidest;
 };
 void CorrelateRuns(const RunCorrelation& task);
 

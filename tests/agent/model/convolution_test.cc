@@ -56,11 +56,14 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<double>& exp
   for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], tolerance) << "at " << i;
 }
 
-class ConvolutionOf : public ::testing::TestWithParam<ConvolutionShape> {};
+class ConvolutionOf : public ::testing::TestWithParam<ConvolutionShape> {
+ protected:
+  void ExpectTheDefinition(Vectors vectors);
+};
 
-TEST_P(ConvolutionOf, AllThreeProducts_AgainstTheDefinition_Agree) {
+void ConvolutionOf::ExpectTheDefinition(Vectors vectors) {
   const ConvolutionShape& s = GetParam();
-  Convolution convolution(s);
+  Convolution convolution(s, vectors);
   for (const std::int64_t n : {1, 5}) {  // twice, so that the first call's leftovers show
     const std::vector<float> x = Random(n * s.in_floats(), 1);
     const std::vector<float> w = Random(s.out_channels * s.taps(), 2);
@@ -94,6 +97,12 @@ TEST_P(ConvolutionOf, AllThreeProducts_AgainstTheDefinition_Agree) {
     ExpectNear(dbias, dbias_expected, 1e-4);
   }
 }
+
+TEST_P(ConvolutionOf, AllThreeProducts_OnTheWidestVectors_FollowTheDefinition) {
+  ExpectTheDefinition(Vectors::kWidest);
+}
+
+TEST_P(ConvolutionOf, AllThreeProducts_OnAvx2_FollowTheDefinition) { ExpectTheDefinition(Vectors::kAvx2); }
 
 // in_channels, out_channels, height, width, kernel, stride, padding
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionOf,
