@@ -23,24 +23,28 @@ void LinkScheduler::Progressed(std::int64_t transfer, std::int64_t done_bytes, T
   Transfer& t = it->second;
   const std::int64_t step = done_bytes - t.done_bytes;
   if (step <= 0) return;  // one direction is ahead of the other
-  if (t.alone) {
-    const double took_ns = static_cast<double>((now - t.last).count());
-    if (t.done_bytes > 0 || done_bytes == t.bytes) {
-      // The first piece's time holds the round trip too, so it tells the rate only when there is no other piece.
-      const double trip_ns = t.done_bytes > 0 ? 0 : static_cast<double>(round_trip_.count());
-      const double sample = std::max(took_ns - trip_ns, 0.0) / static_cast<double>(step);
-      ns_per_byte_ = ns_per_byte_ ? *ns_per_byte_ + kSmoothing * (sample - *ns_per_byte_) : sample;
-    } else if (ns_per_byte_) {
-      const double trip_ns = std::clamp(took_ns - *ns_per_byte_ * static_cast<double>(step), 0.0,
-                                        static_cast<double>(kLongestRoundTrip.count()));
-      const auto before = static_cast<double>(round_trip_.count());
-      round_trip_ = Duration(static_cast<Duration::rep>(before + kSmoothing * (trip_ns - before)));
-    }
-  }
+  if (t.alone) Learn(t.done_bytes == 0, static_cast<double>((now - t.last).count()), static_cast<double>(step));
   t.done_bytes = done_bytes;
   t.last = now;
   t.alone = active_.size() == 1;
   if (t.done_bytes >= t.bytes) active_.erase(it);
+}
+
+void LinkScheduler::Learn(bool first_piece, double took_ns, double bytes) {
+  if (!first_piece) {
+    const double sample = took_ns / bytes;
+    ns_per_byte_ = ns_per_byte_ ? *ns_per_byte_ + kSmoothing * (sample - *ns_per_byte_) : sample;
+    return;
+  }
+  // A first piece's time holds a round trip too. As the rate it is too slow, so the fastest is the closest; what the
+  // others take longer than that is the round trip, which many short transfers can only hide if it is known.
+  if (!ns_per_byte_ || took_ns / bytes < *ns_per_byte_) {
+    ns_per_byte_ = took_ns / bytes;
+    return;
+  }
+  const double trip_ns = std::min(took_ns - *ns_per_byte_ * bytes, static_cast<double>(kLongestRoundTrip.count()));
+  const auto before = static_cast<double>(round_trip_.count());
+  round_trip_ = Duration(static_cast<Duration::rep>(before + kSmoothing * (trip_ns - before)));
 }
 
 std::optional<TimePoint> LinkScheduler::NextGrant() const {

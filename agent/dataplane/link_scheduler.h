@@ -25,7 +25,7 @@ class LinkScheduler {
 
  private:
   // More grants than this are never under way, however short the transfers are.
-  static constexpr std::size_t kMostInFlight = 4;
+  static constexpr std::size_t kMostInFlight = 16;
 
   struct Transfer {
     std::int64_t bytes = 0;
@@ -33,6 +33,9 @@ class LinkScheduler {
     TimePoint last{};   // granted, or last progress
     bool alone = true;  // since `last`: its progress tells the link's rate
   };
+
+  // What a piece that went alone tells; `first_piece` since the grant.
+  void Learn(bool first_piece, double took_ns, double bytes);
 
   std::map<std::int64_t, Transfer> active_;
   std::optional<double> ns_per_byte_;

@@ -42,6 +42,26 @@ TEST(LinkScheduler_KnownLink, GrantsARoundTripBeforeTheEnd) {
   EXPECT_GT(*scheduler.NextGrant(), At(start + 9.5));
 }
 
+// 1 us a byte and a round trip of 1 ms; pieces come whole.
+TEST(LinkScheduler_TransfersShorterThanTheRoundTrip, GrantsAsManyAsHideIt) {
+  LinkScheduler scheduler;
+  double now_ms = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t bytes = i % 2 == 0 ? 50000 : 100;
+    scheduler.Granted(i, bytes, At(now_ms));
+    now_ms += 1 + static_cast<double>(bytes) * 1e-3;
+    scheduler.Progressed(i, bytes, At(now_ms));
+  }
+  // Before the first of these has come back, the others follow as fast as the link takes them.
+  int in_flight = 0;
+  for (TimePoint now = At(now_ms); now < At(now_ms + 1); now = *scheduler.NextGrant()) {
+    scheduler.Granted(100 + in_flight++, 200, now);
+    ASSERT_TRUE(scheduler.NextGrant().has_value());
+  }
+  EXPECT_GE(in_flight, 3);
+  EXPECT_LE(in_flight, 6);
+}
+
 TEST(DirectionMeter_TwoTransfers, CountsTheirOverlap) {
   DirectionMeter meter;
   meter.Begin(At(0));
