@@ -151,7 +151,8 @@ WEFT_INLINE void Convolve(const RunConvolution& task) {
 
 template <typename W>
 WEFT_INLINE void Correlate(const RunCorrelation& task) {
-  constexpr int kChannels = 4;
+  // AVX-512 has twice the registers.
+  constexpr int kChannels = W::kLanes == Wide::kLanes ? 8 : 4;
   constexpr int kTaps = 3;
   const auto taps = static_cast<std::int64_t>(task.offsets.size());
   for (std::int64_t channel = 0; channel < task.channels; channel += kChannels) {

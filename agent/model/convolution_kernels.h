@@ -12,7 +12,7 @@ namespace weft {
 // The floats of the widest vector, AVX-512's: runs are rounded up to it. With AVX2 alone a vector has half of them.
 // Which one is used is found out when the program runs, and sums over a run differ between the two in their last bits.
 inline constexpr std::int64_t kVectorFloats = 16;
-inline constexpr std::int64_t kMaxTileChannels = 12;  // a multiple of every tile's channels
+inline constexpr std::int64_t kMaxTileChannels = 24;  // a multiple of every tile's channels
 // How far behind its last element a run may be read: the last vector's.
 inline constexpr std::int64_t kRunSlack = 2 * kVectorFloats;
 
