@@ -114,6 +114,8 @@ template <typename... Fs>
 struct Overloaded : Fs... {
   using Fs::operator()...;
 };
+template <typename... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;  // Clang 16 does not deduce it by itself
 
 }  // namespace
 
