@@ -122,6 +122,12 @@ void Drive(Parts& parts) {
   if (!parts.coordinator->ended()) parts.coordinator->GiveUp("stopped without a checkpoint: there was no time for one");
 }
 
+void RemoveFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) LogWarning("temporary files are left", {{"folder", path}, {"cause", error.message()}});
+}
+
 int Run(const Flags& flags) {
   struct sigaction action = {};
   action.sa_handler = CountSignal;
@@ -145,12 +151,10 @@ int Run(const Flags& flags) {
   if (const Status status = EndDescendants(kTermGrace, Clock::Steady().Now() + kEndTime); !status.ok()) {
     LogError("ranks are left", {{"cause", status.message()}});
   }
-  for (const std::string& directory : {flags.temporary_directory, flags.segment_directory}) {
-    std::error_code error;
-    std::filesystem::remove_all(directory, error);
-    if (error) LogWarning("temporary files are left", {{"directory", directory}, {"cause", error.message()}});
-  }
+  for (const std::string& folder : {flags.temporary_directory, flags.segment_directory}) RemoveFolder(folder);
   const int exit_code = parts.coordinator->Finish();
+  // Where the parent was killed, nobody else removes the socket.
+  RemoveFolder(std::filesystem::path(flags.socket).parent_path());
   // The exporter's web server takes two seconds to end its threads, and everything is saved.
   std::fflush(nullptr);
   std::_Exit(exit_code);
@@ -167,7 +171,7 @@ int Main(int argc, const char* const* argv) {
   CLI::App app("Coordinates one training job. Started by `weft run`.", "weft-coordinator");
   app.add_option("--job-file", flags.job_file, "The TrainingJob as it is run")->required();
   app.add_option("--run-directory", flags.run_directory, "Where the run's files go")->required();
-  app.add_option("--socket", flags.socket, "UNIX socket to serve at")->required();
+  app.add_option("--socket", flags.socket, "UNIX socket to serve at; its folder is removed at the end")->required();
   app.add_option("--agent", flags.agent, "The weft-agent binary")->required();
   app.add_option("--temporary-directory", flags.temporary_directory, "For the ranks' files; removed at the end")
       ->required();

@@ -68,7 +68,10 @@ class Outbox {
 class AttendService::Impl final : public v1::Coordinator::CallbackService {
  public:
   ~Impl() override {
-    if (server_ != nullptr) server_->Shutdown(GrpcDeadline(Clock::Steady().Now() + kShutdownTime));
+    if (server_ == nullptr) return;
+    server_->Shutdown(GrpcDeadline(Clock::Steady().Now() + kShutdownTime));
+    // Waits for the last reactions, which use the members below.
+    server_.reset();
   }
 
   Status Serve(const std::string& address) {

@@ -1,0 +1,76 @@
+#include "coordinator/launch/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+using testing::Contains;
+using testing::Not;
+using testing::Pair;
+
+RankLaunch FourWorkersAndAServer() {
+  return {.agent_path = "/opt/weft-agent",
+          .coordinator_address = "unix:/tmp/weft-x/c",
+          .generation = 3,
+          .job = "mnist",
+          .workers = 4,
+          .servers = 1,
+          .temporary_directory = "/tmp/weft-x/ranks",
+          .segment_directory = "/dev/shm/weft-y",
+          .log_path = "runs/a/logs/ranks.log"};
+}
+
+// The word behind `flag`; empty when the flag is not there.
+std::string ValueOf(const Command& command, const std::string& flag) {
+  const auto found = std::find(command.arguments.begin(), command.arguments.end(), flag);
+  return found == command.arguments.end() ? "" : *(found + 1);
+}
+
+TEST(RanksTest, Command_StartsAllRanksOfTheAgentUnderMpirun) {
+  const Command command = MakeRankCommand(FourWorkersAndAServer());
+  EXPECT_EQ(command.arguments.front(), "mpirun");
+  EXPECT_EQ(ValueOf(command, "-np"), "5");
+  EXPECT_EQ(ValueOf(command, "5"), "/opt/weft-agent");
+  EXPECT_EQ(ValueOf(command, "--coordinator"), "unix:/tmp/weft-x/c");
+  EXPECT_EQ(ValueOf(command, "--generation"), "3");
+  EXPECT_EQ(ValueOf(command, "--job"), "mnist");
+  EXPECT_EQ(ValueOf(command, "--workers"), "4");
+  EXPECT_EQ(ValueOf(command, "--servers"), "1");
+}
+
+TEST(RanksTest, Command_KeepsItsFilesInTheGenerationsFolders) {
+  const Command command = MakeRankCommand(FourWorkersAndAServer());
+  EXPECT_THAT(command.environment, Contains(Pair("TMPDIR", "/tmp/weft-x/ranks")));
+  EXPECT_EQ(ValueOf(command, "btl_vader_backing_directory"), "/dev/shm/weft-y");
+  EXPECT_EQ(command.output_path, "runs/a/logs/ranks.log");
+}
+
+TEST(RanksTest, Command_RunsInASessionOfItsOwnThatDiesWithTheCoordinator) {
+  const Command command = MakeRankCommand(FourWorkersAndAServer());
+  EXPECT_TRUE(command.new_session);
+  EXPECT_EQ(command.death_signal, 9);
+}
+
+TEST(RanksTest, Command_NothingInjectedAndFreePorts_HasNoSuchFlags) {
+  const Command command = MakeRankCommand(FourWorkersAndAServer());
+  EXPECT_THAT(command.arguments, Not(Contains("--metrics-port")));
+  EXPECT_THAT(command.arguments, Not(Contains("--inject-delay-us")));
+}
+
+TEST(RanksTest, Command_DelaysInjected_PassesThemOn) {
+  RankLaunch launch = FourWorkersAndAServer();
+  launch.inject_delay_us = 250;
+  launch.inject_seed = 7;
+  launch.metrics_port = 9400;
+  const Command command = MakeRankCommand(launch);
+  EXPECT_EQ(ValueOf(command, "--inject-delay-us"), "250");
+  EXPECT_EQ(ValueOf(command, "--inject-seed"), "7");
+  EXPECT_EQ(ValueOf(command, "--metrics-port"), "9400");
+}
+
+}  // namespace
+}  // namespace weft
