@@ -26,7 +26,6 @@ struct Voidify {
 
 }  // namespace weft::internal
 
-#define WEFT_CHECK(condition)                                 \
-  (condition) ? static_cast<void>(0)                          \
-              : ::weft::internal::Voidify() &                 \
-                    ::weft::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
+#define WEFT_CHECK(condition)        \
+  (condition) ? static_cast<void>(0) \
+              : ::weft::internal::Voidify() & ::weft::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()

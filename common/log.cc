@@ -15,7 +15,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& component) {
   auto logger = std::make_shared<spdlog::logger>(component, std::make_shared<spdlog::sinks::stderr_sink_mt>());
   const std::string name = component.empty() ? "" : component + " ";
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l " + name + "%v",
-                                                                     spdlog::pattern_time_type::utc));
+                                                                    spdlog::pattern_time_type::utc));
   logger->flush_on(spdlog::level::info);
   return logger;
 }
@@ -27,10 +27,14 @@ std::shared_ptr<spdlog::logger>& Logger() {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }

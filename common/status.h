@@ -85,7 +85,7 @@ std::ostream& operator<<(std::ostream& out, const Status& status);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
   Result(Status status) : state_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     WEFT_CHECK(!std::get<Status>(state_).ok()) << "a Result without a value needs an error";
   }
@@ -122,11 +122,11 @@ class [[nodiscard]] Result {
 #define WEFT_CONCAT_(a, b) WEFT_CONCAT_INNER_(a, b)
 
 // Returns the error of `expr` from this function.
-#define WEFT_RETURN_IF_ERROR(expr)                              \
-  do {                                                          \
+#define WEFT_RETURN_IF_ERROR(expr)                                  \
+  do {                                                              \
     if (::weft::Status weft_status_ = (expr); !weft_status_.ok()) { \
-      return weft_status_;                                      \
-    }                                                           \
+      return weft_status_;                                          \
+    }                                                               \
   } while (false)
 
 // WEFT_ASSIGN_OR_RETURN(auto file, Open(path)): the value, or the error returned from this function.

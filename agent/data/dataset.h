@@ -28,9 +28,9 @@ enum class Split { kTrain, kTest };
 // A gathered batch owns its memory; ready to be viewed as agent/model's Batch.
 struct Samples {
   std::int64_t size = 0;
-  std::vector<float> inputs;          // [size, shape.size()], normalized; empty for text
-  std::vector<std::int32_t> labels;   // [size]; empty for text
-  std::vector<std::uint8_t> tokens;   // [size, length + 1]; empty otherwise
+  std::vector<float> inputs;         // [size, shape.size()], normalized; empty for text
+  std::vector<std::int32_t> labels;  // [size]; empty for text
+  std::vector<std::uint8_t> tokens;  // [size, length + 1]; empty otherwise
 };
 
 class Dataset {
