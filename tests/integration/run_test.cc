@@ -1,0 +1,203 @@
+// `weft run` as a user meets it: real processes on real images, stopped, killed and resumed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/running_weft.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr Duration kWholeRun = std::chrono::minutes(5);
+// What the documentation promises.
+constexpr Duration kKillTime = std::chrono::seconds(10);
+
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = testing::TempDir() + "weft_run_XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    folder_ = path;
+    WriteJob(200);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Two workers and a server, iterations of a few milliseconds.
+  void WriteJob(int iterations) {
+    std::ofstream(Path("job.yaml")) << R"(apiVersion: weft.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  strategy: {type: InterleavedPS, parameterServer: {period: 2, fusion: PerLayer}}
+  model: {name: mlp, mlp: {hiddenSizes: [64, 32]}}
+  data: {format: IDX, path: /usr/share/datasets/fashion-mnist}
+  training: {epochs: 100, iterations: )"
+                                    << iterations << R"(, batchSizePerWorker: 16, seed: 3}
+  worker: {replicas: 2}
+  server: {replicas: 1}
+)";
+  }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::vector<std::string> Run(const std::string& out, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"run", Path("job.yaml"), "--out", Path(out)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  // Runs to the end and expects success.
+  void Complete(const std::vector<std::string>& arguments) {
+    RunningWeft weft(arguments, folder_);
+    const auto exit = weft.WaitForExit(kWholeRun);
+    ASSERT_TRUE(exit.has_value());
+    ASSERT_EQ(exit->ToString(), "ended with exit code 0") << weft.Output();
+  }
+
+  // A run that trains, all its processes seen.
+  std::unique_ptr<RunningWeft> Training(const std::string& out, const std::vector<std::string>& more = {}) {
+    auto weft = std::make_unique<RunningWeft>(Run(out, more), folder_);
+    EXPECT_TRUE(weft->WaitForText(Path(out) + "/metrics.jsonl", "\"iteration\":3,")) << weft->Output();
+    return weft;
+  }
+
+  // Kills one process of a run that trains: it ends in time, names `cause`, and leaves nothing.
+  void ExpectEndAfterKill(const std::string& program, const std::string& rank, const std::string& cause) {
+    WriteJob(100000);
+    const auto weft = Training("run");
+    const std::vector<RunProcess> processes = weft->Processes();
+    const auto victim = Find(processes, program, rank);
+    const auto coordinator = Find(processes, "weft-coordinator");
+    ASSERT_TRUE(victim.has_value() && coordinator.has_value());
+    kill(victim->pid, SIGKILL);
+    const auto exit = weft->WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value()) << "still there after 10 s";
+    EXPECT_EQ(exit->ToString(), "ended with exit code 1");
+    EXPECT_THAT(weft->Output(), HasSubstr(cause));
+    ExpectNothingLeft(processes, *coordinator, Duration{});
+  }
+
+  void ExpectNothingLeft(const std::vector<RunProcess>& processes, const RunProcess& coordinator, Duration at_most) {
+    EXPECT_TRUE(AllGone(processes, at_most)) << "a process is left";
+    EXPECT_TRUE(std::filesystem::is_empty(Path("tmp"))) << "a temporary file is left";
+    EXPECT_FALSE(std::filesystem::exists(ArgumentOf(coordinator, "--segment-directory"))) << "a segment is left";
+  }
+
+  std::string folder_;
+};
+
+TEST_F(RunTest, WholeRun_LeavesItsFilesAndASummary) {
+  Complete(Run("run"));
+  for (const char* name :
+       {"job.yaml", "plan.json", "timeline.json", "metrics.jsonl", "trace.json", "model.safetensors", "summary.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(Path("run/") + name)) << name;
+  }
+  const Json summary = Json::parse(ReadWholeFile(Path("run/summary.json")));
+  EXPECT_EQ(summary["iterations"], 200);
+  EXPECT_EQ(summary["workers"], 2);
+  EXPECT_EQ(summary["servers"], 1);
+  EXPECT_EQ(summary["period"], 2);
+  EXPECT_GT(summary["accuracy"], 0.5);
+  EXPECT_GT(summary["images_per_second"], 0);
+  EXPECT_THAT(ReadWholeFile(Path("out")), HasSubstr("measuring the model"));
+  EXPECT_THAT(ReadWholeFile(Path("out")), HasSubstr("times the compute alone"));
+}
+
+TEST_F(RunTest, OnePlanAndSeed_GiveTheSameModelWhateverTheDelays) {
+  Complete(Run("first"));
+  const std::string plan = Path("first/plan.json");
+  Complete(Run("second", {"--plan", plan, "--inject-delay-us", "500"}));
+  Complete(Run("other", {"--plan", plan, "--set", "training.seed=4"}));
+  const std::string model = ReadWholeFile(Path("first/model.safetensors"));
+  EXPECT_FALSE(model.empty());
+  EXPECT_TRUE(ReadWholeFile(Path("second/model.safetensors")) == model);
+  EXPECT_FALSE(ReadWholeFile(Path("other/model.safetensors")) == model);
+}
+
+TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
+  WriteJob(4000);
+  Complete(Run("whole"));
+  {
+    const auto weft = Training("stopped", {"--plan", Path("whole/plan.json")});
+    const std::vector<RunProcess> processes = weft->Processes();
+    weft->Signal(SIGINT);
+    const auto exit = weft->WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value());
+    EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
+    EXPECT_THAT(weft->Output(), HasSubstr("weft run --resume " + Path("stopped")));
+    ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), Duration{});
+  }
+  Complete({"run", "--resume", Path("stopped")});
+  EXPECT_TRUE(ReadWholeFile(Path("stopped/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
+
+  // Each worker's iteration once.
+  std::map<std::pair<int, int>, int> lines;
+  std::ifstream metrics(Path("stopped/metrics.jsonl"));
+  for (std::string line; std::getline(metrics, line);) {
+    const Json record = Json::parse(line);
+    if (record.contains("rank")) ++lines[{record["rank"].get<int>(), record["iteration"].get<int>()}];
+  }
+  EXPECT_EQ(lines.size(), 2u * 4000u);
+  for (const auto& [key, count] : lines) EXPECT_EQ(count, 1) << "rank " << key.first << " iteration " << key.second;
+}
+
+TEST_F(RunTest, SecondInterrupt_EndsAtOnce) {
+  WriteJob(100000);
+  const auto weft = Training("run");
+  const std::vector<RunProcess> processes = weft->Processes();
+  kill(Find(processes, "weft-coordinator")->pid, SIGSTOP);  // it does not hear the first one
+  weft->Signal(SIGINT);
+  ASSERT_TRUE(weft->WaitForText(Path("out"), "again ends at once"));
+  weft->Signal(SIGINT);
+  const auto exit = weft->WaitForExit(kKillTime);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->ToString(), "ended with exit code 130");
+  ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), Duration{});
+}
+
+TEST_F(RunTest, WorkerKilled_IsNamed) { ExpectEndAfterKill("weft-agent", "1", "worker 1"); }
+TEST_F(RunTest, ServerKilled_IsNamed) { ExpectEndAfterKill("weft-agent", "2", "server 0"); }
+TEST_F(RunTest, MpirunKilled_IsNamed) { ExpectEndAfterKill("mpirun", "", "mpirun was killed by signal 9"); }
+TEST_F(RunTest, CoordinatorKilled_IsNamed) {
+  ExpectEndAfterKill("weft-coordinator", "", "the coordinator was killed by signal 9");
+}
+
+TEST_F(RunTest, WeftRunKilled_LeavesNothingButTheRun) {
+  WriteJob(100000);
+  const auto weft = Training("run");
+  const std::vector<RunProcess> processes = weft->Processes();
+  weft->Signal(SIGKILL);
+  ASSERT_TRUE(weft->WaitForExit(kKillTime).has_value());
+  ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), kKillTime);
+}
+
+TEST_F(RunTest, WorkerKilledAfterACheckpoint_ResumesFromIt) {
+  WriteJob(3000);
+  Complete(Run("whole"));
+  {
+    const auto weft = Training("killed", {"--plan", Path("whole/plan.json"), "--set", "checkpoint.intervalSeconds=1"});
+    ASSERT_TRUE(weft->WaitForText(Path("killed/logs/coordinator.log"), "stage"));
+    for (const TimePoint deadline = Clock::Steady().Now() + kWholeRun;
+         std::filesystem::is_empty(Path("killed/checkpoints")) && Clock::Steady().Now() < deadline;) {
+      Clock::Steady().SleepFor(std::chrono::milliseconds(10));
+    }
+    const auto victim = Find(weft->Processes(), "weft-agent", "0");
+    ASSERT_TRUE(victim.has_value()) << weft->Output();
+    kill(victim->pid, SIGKILL);
+    ASSERT_TRUE(weft->WaitForExit(kKillTime).has_value());
+    EXPECT_THAT(weft->Output(), HasSubstr("worker 0"));
+  }
+  Complete({"run", "--resume", Path("killed")});
+  EXPECT_TRUE(ReadWholeFile(Path("killed/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
+}
+
+}  // namespace
+}  // namespace weft
