@@ -121,7 +121,7 @@ Overloaded(Fs...) -> Overloaded<Fs...>;  // Clang 16 does not deduce it by itsel
 
 Status CheckStrategy(StrategyType strategy) {
   if (HasServers(strategy)) return OkStatus();
-  return UnimplementedError(std::string("strategy.type: ") + Name(strategy) + " can't be run by this version");
+  return InvalidArgumentError(std::string("strategy.type: ") + Name(strategy) + " can't be run by this version");
 }
 
 Status CheckPlanFits(const Plan& plan, const JobSpec& job) {

@@ -32,7 +32,7 @@ struct CoordinatorOptions {
   std::int64_t start_iteration = 0;  // the checkpoint's
 };
 
-// UNIMPLEMENTED names a strategy that this version can't run.
+// INVALID_ARGUMENT names a strategy that this version can't run.
 Status CheckStrategy(StrategyType strategy);
 
 // INVALID_ARGUMENT: the plan is for another strategy or for other numbers of workers or servers than the job.

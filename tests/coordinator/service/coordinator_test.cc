@@ -328,7 +328,7 @@ TEST(AttendServiceTest, SocketPathTooLong_IsRefusedByName) {
 
 TEST(CheckStrategyTest, StrategyWithoutServers_IsNamed) {
   const Status status = CheckStrategy(StrategyType::kSwarm);
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("Swarm"));
   EXPECT_TRUE(CheckStrategy(StrategyType::kMergedPS).ok());
 }

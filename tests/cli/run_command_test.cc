@@ -1,0 +1,107 @@
+// What `weft run` refuses: in one line, with its exit code, and without harm to what is there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/cli/run_weft.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+class RunCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = testing::TempDir() + "weft_run_command_XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    folder_ = path;
+    std::ofstream(Path("job.yaml")) << R"(apiVersion: weft.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  strategy: {type: InterleavedPS}
+  model: {name: mlp, mlp: {hiddenSizes: [16]}}
+  data: {format: IDX, path: /usr/share/datasets/fashion-mnist}
+  training: {epochs: 1}
+)";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  void ExpectRefused(const std::string& arguments, int exit_code, const std::string& what) {
+    const CommandOutcome outcome = RunWeft("run " + arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(RunCommandTest, NoFile_IsBadInput) { ExpectRefused("", 2, "FILE is missing"); }
+
+TEST_F(RunCommandTest, ResumeWithChanges_IsBadInput) {
+  ExpectRefused("--resume " + folder_ + " --set training.seed=2", 2, "no --set");
+}
+
+TEST_F(RunCommandTest, ResumeOfNoRun_IsBadInputByName) { ExpectRefused("--resume " + Path("none"), 2, Path("none")); }
+
+TEST_F(RunCommandTest, ResumeWithoutACheckpoint_IsBadInput) {
+  std::filesystem::create_directory(Path("checkpoints"));
+  ExpectRefused("--resume " + folder_, 2, "no checkpoint");
+}
+
+TEST_F(RunCommandTest, StrategyOfALaterVersion_IsNamed) {
+  ExpectRefused(Path("job.yaml") + " --set strategy.type=Swarm --out " + Path("run"), 2, "Swarm");
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
+TEST_F(RunCommandTest, OutThatHoldsARun_IsRefusedAndUntouched) {
+  std::filesystem::create_directory(Path("run"));
+  std::ofstream(Path("run/job.yaml")) << "an earlier run's";
+  ExpectRefused(Path("job.yaml") + " --out " + Path("run"), 2, Path("run"));
+  std::string text;
+  std::getline(std::ifstream(Path("run/job.yaml")), text);
+  EXPECT_EQ(text, "an earlier run's");
+}
+
+TEST_F(RunCommandTest, OutThatCannotBeMade_IsNamed) {
+  const CommandOutcome outcome = RunWeft("run " + Path("job.yaml") + " --out /proc/weft/run");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("/proc/weft"));
+}
+
+TEST_F(RunCommandTest, PlanThatIsNone_IsBadInputByName) {
+  std::ofstream(Path("plan.json")) << "{";
+  ExpectRefused(Path("job.yaml") + " --plan " + Path("plan.json") + " --out " + Path("run"), 2, Path("plan.json"));
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
+TEST_F(RunCommandTest, DataThatIsMissing_IsBadInputByName) {
+  ExpectRefused(Path("job.yaml") + " --set data.path=" + Path("no-data") + " --out " + Path("run"), 2, Path("no-data"));
+}
+
+TEST_F(RunCommandTest, MetricsPortInUse_IsNamed) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  ExpectRefused(Path("job.yaml") + " --metrics-port " + port + " --out " + Path("run"), 1, port);
+  close(listener);
+}
+
+}  // namespace
+}  // namespace weft
