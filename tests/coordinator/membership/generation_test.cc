@@ -366,7 +366,7 @@ TEST(GenerationTest, CheckpointInterval_SavesAndGoesOn) {
   GenerationOptions options = WithPlan();
   options.checkpoint_interval = std::chrono::seconds(1);
   ExpectScript(options, R"(> iteration 0 5
-> after 1000
+> after 1050
 propose 0 @19
 propose 1 @19
 propose 2 @19
@@ -380,7 +380,7 @@ commit 2 @19
 > saved 1 19
 > saved 2 19
 > after 999
-> after 1
+> after 51
 propose 0 @33
 propose 1 @33
 propose 2 @33
