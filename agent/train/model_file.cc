@@ -11,14 +11,8 @@
 namespace weft {
 namespace {
 
-std::int64_t CountOf(const Parameter& parameter) {
-  std::int64_t count = 1;
-  for (const std::int64_t dimension : parameter.shape) count *= dimension;
-  return count;
-}
-
 std::span<float> ValuesOf(const Parameter& parameter, std::span<float> weights) {
-  return weights.subspan(static_cast<std::size_t>(parameter.first), static_cast<std::size_t>(CountOf(parameter)));
+  return weights.subspan(static_cast<std::size_t>(parameter.first), static_cast<std::size_t>(parameter.count()));
 }
 
 }  // namespace

@@ -4,18 +4,43 @@
 #include <utility>
 
 #include "agent/core/update_rule.h"
+#include "agent/model/model.h"
 
 namespace weft {
 
 Optimizer::Optimizer(const OptimizerSpec& spec, std::span<float> weights, std::span<const float> gradients,
-                     std::function<double(std::int64_t)> learning_rate)
-    : spec_(spec), weights_(weights), gradients_(gradients), learning_rate_(std::move(learning_rate)) {
+                     std::function<double(std::int64_t)> learning_rate, std::vector<FloatRange> running_statistics)
+    : spec_(spec),
+      weights_(weights),
+      gradients_(gradients),
+      learning_rate_(std::move(learning_rate)),
+      running_statistics_(std::move(running_statistics)) {
   const bool adam = spec.type == OptimizerType::kAdamW;
   if (adam || spec.momentum != 0) first_.resize(weights.size());
   if (adam) second_.resize(weights.size());
 }
 
 void Optimizer::Step(FloatRange range, std::int64_t iteration) {
+  const std::int64_t end = range.first + range.count;
+  std::int64_t at = range.first;
+  for (const FloatRange& statistic : running_statistics_) {
+    const std::int64_t from = std::clamp(statistic.first, at, end);
+    const std::int64_t to = std::clamp(statistic.first + statistic.count, at, end);
+    if (from == to) continue;
+    if (at < from) StepWeights({at, from - at}, iteration);
+    StepStatistics({from, to - from});
+    at = to;
+  }
+  if (at < end) StepWeights({at, end - at}, iteration);
+}
+
+void Optimizer::StepStatistics(FloatRange range) {
+  const auto first = static_cast<std::size_t>(range.first);
+  const auto count = static_cast<std::size_t>(range.count);
+  AddScaledInto(weights_.subspan(first, count), gradients_.subspan(first, count), -kStatisticRate);
+}
+
+void Optimizer::StepWeights(FloatRange range, std::int64_t iteration) {
   const auto first = static_cast<std::size_t>(range.first);
   const auto count = static_cast<std::size_t>(range.count);
   const auto part = [&](auto& values) { return std::span(values).subspan(first, count); };

@@ -16,8 +16,9 @@ namespace weft {
 class Optimizer {
  public:
   // `weights` and `gradients` outlive it. `learning_rate` gives the rate of a 1-based iteration.
+  // `running_statistics` are the ranges whose step is w <- w - kStatisticRate * gradient (agent/model/model.h).
   Optimizer(const OptimizerSpec& spec, std::span<float> weights, std::span<const float> gradients,
-            std::function<double(std::int64_t)> learning_rate);
+            std::function<double(std::int64_t)> learning_rate, std::vector<FloatRange> running_statistics = {});
 
   // weights[range] <- LocalStep(weights[range], gradients[range]) for `iteration`'s gradient (agent/core/update_rule.h
   // has the equations); the state of the range moves with it.
@@ -34,12 +35,16 @@ class Optimizer {
   std::vector<Slot> state();
 
  private:
+  void StepWeights(FloatRange range, std::int64_t iteration);
+  void StepStatistics(FloatRange range);
+
   const OptimizerSpec spec_;
   const std::span<float> weights_;
   const std::span<const float> gradients_;
   const std::function<double(std::int64_t)> learning_rate_;
-  std::vector<float> first_;   // momentum, or the first moment
-  std::vector<float> second_;  // the second moment, for AdamW only
+  const std::vector<FloatRange> running_statistics_;  // in order, without overlap
+  std::vector<float> first_;                          // momentum, or the first moment
+  std::vector<float> second_;                         // the second moment, for AdamW only
 };
 
 }  // namespace weft

@@ -38,6 +38,16 @@ Batch ViewOf(const Samples& samples) {
   return {.size = samples.size, .inputs = samples.inputs, .labels = samples.labels, .tokens = samples.tokens};
 }
 
+std::vector<FloatRange> RunningStatistics(const Model& model) {
+  std::vector<FloatRange> ranges;
+  for (const Layer& layer : model.layers()) {
+    for (const Parameter& parameter : layer.parameters) {
+      if (parameter.running_statistic) ranges.push_back({parameter.first, parameter.count()});
+    }
+  }
+  return ranges;
+}
+
 // Passes the model's layer events on to the plane.
 class PlaneObserver : public LayerObserver {
  public:
@@ -111,7 +121,8 @@ Status Worker::Prepare(v1::Ready& ready) {
   const std::int64_t total = TotalIterations(context_);
   optimizer_ = std::make_unique<Optimizer>(
       training.optimizer, model().weights(), model().gradients(),
-      [training, per_epoch, total](std::int64_t i) { return LearningRate(training, per_epoch, total, i); });
+      [training, per_epoch, total](std::int64_t i) { return LearningRate(training, per_epoch, total, i); },
+      RunningStatistics(model()));
 
   if (!context_.checkpoint.empty()) {
     WEFT_ASSIGN_OR_RETURN(const StateMessage state, ReceiveState(*context_.transport, context_.writer_rank(),

@@ -58,6 +58,17 @@ TEST(OptimizerTest, AdamW_FirstStep_MovesByTheRateAgainstTheSign) {
   EXPECT_EQ(optimizer.state()[0].name, "first_moment");
 }
 
+TEST(OptimizerTest, RunningStatistics_MoveByTheirOwnRule) {
+  std::vector<float> weights = {1, 1, 1, 1};
+  std::vector<float> gradients = {1, 1, 1, 1};
+  Optimizer optimizer({.type = OptimizerType::kSGD, .momentum = 0, .weight_decay = 0}, weights, gradients,
+                      [](std::int64_t) { return 0.5; }, {{1, 2}});
+  optimizer.Step({0, 4}, 1);
+  EXPECT_THAT(weights, ElementsAre(0.5, FloatEq(0.9F), FloatEq(0.9F), 0.5));
+  optimizer.Step({2, 2}, 2);
+  EXPECT_THAT(weights, ElementsAre(0.5, FloatEq(0.9F), FloatEq(0.8F), 0));
+}
+
 TEST(OptimizerTest, Reset_ForgetsTheState) {
   std::vector<float> weights = {1};
   std::vector<float> gradients = {1};
