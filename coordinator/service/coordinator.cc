@@ -1,5 +1,6 @@
 #include "coordinator/service/coordinator.h"
 
+#include <thread>
 #include <utility>
 
 #include "common/log.h"
@@ -244,12 +245,18 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
   streams_[rank] = stream;
   transport_ = registration.transport();
   if (registration.metrics_port() != 0) metrics_ports_[rank] = static_cast<int>(registration.metrics_port());
-  if (static_cast<int>(streams_.size()) != options_.job.worker.replicas + options_.job.server.replicas) return;
+  const int ranks = options_.job.worker.replicas + options_.job.server.replicas;
+  if (static_cast<int>(streams_.size()) != ranks) return;
   std::string ports;
   for (const auto& [member, port] : metrics_ports_) {
     ports += (ports.empty() ? "" : ", ") + generation_.NameOf(member) + " " + std::to_string(port);
   }
   if (!ports.empty()) Tell("metrics of the ranks at http://127.0.0.1:PORT/metrics: " + ports);
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  if (processors > 0 && ranks > processors) {
+    Tell(std::to_string(ranks) + " ranks share " + std::to_string(processors) +
+         " processors: what one stalls for is often another's computing");
+  }
 }
 
 void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
