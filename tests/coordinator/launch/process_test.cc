@@ -39,7 +39,7 @@ TEST(ProcessTest, Exit_IsTold) {
 }
 
 TEST(ProcessTest, Signal_IsTold) {
-  Result<Process> process = Process::Start(Shell("sleep 60"));
+  Result<Process> process = Process::Start(Shell("exec sleep 60"));
   ASSERT_TRUE(process.ok()) << process.status();
   EXPECT_FALSE(process->WaitUntil(Clock::Steady().Now()).has_value());
   process->Signal(SIGKILL);
@@ -71,7 +71,7 @@ TEST(ProcessTest, EnvironmentAndOutput_AreTheCommands) {
 }
 
 TEST(ProcessTest, NewSession_IsLedByTheProcess) {
-  Command command = Shell("sleep 60");
+  Command command = Shell("exec sleep 60");
   command.new_session = true;
   Result<Process> process = Process::Start(command);
   ASSERT_TRUE(process.ok()) << process.status();
