@@ -76,11 +76,15 @@ WEFT_INLINE void ConvolveTileOf(const RunConvolution& task, std::int64_t channel
   const std::int64_t start = vector * W::kLanes;
   if (left == 1) {
     ConvolveTile<W, kChannels, 1>(task, channel, start);
-  } else if (left == 2) {
-    ConvolveTile<W, kChannels, 2>(task, channel, start);
-  } else {
-    ConvolveTile<W, kChannels, kVectors>(task, channel, start);
+    return;
   }
+  if constexpr (kVectors > 2) {
+    if (left == 2) {
+      ConvolveTile<W, kChannels, 2>(task, channel, start);
+      return;
+    }
+  }
+  ConvolveTile<W, kChannels, kVectors>(task, channel, start);
 }
 
 // All channels' tiles of kVectors vectors or fewer at the end of the run.
