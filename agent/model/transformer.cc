@@ -62,7 +62,7 @@ class Transformer : public LayeredModel {
       AddHalf(prefix, "attn", "ln_1", "c_attn", 3 * width_, width_);
       AddHalf(prefix, "mlp", "ln_2", "c_fc", 4 * width_, 4 * width_);
     }
-    halves_.resize(static_cast<std::size_t>(2 * shape.layers));
+    halves_.resize(2 * static_cast<std::size_t>(shape.layers));
     final_norm_ = AddLayer("ln_f", {{"ln_f.weight", {width_}, {Initial::Kind::kConstant, 1}},
                                     {"ln_f.bias", {width_}, {Initial::Kind::kConstant, 0}}});
     head_ = AddLayer("head", {});
