@@ -41,9 +41,10 @@ void FaultTransport::Send(int to, Tag tag, std::span<const std::byte> data, Comp
       held_.push(
           {.leaves = leaves, .order = next_order_++, .to = to, .tag = tag, .data = data, .done = std::move(done)});
       changed_.NotifyAll();
+      return;
     }
   }
-  if (!aborted.ok()) done(aborted);
+  done(aborted);
 }
 
 void FaultTransport::Receive(int from, Tag tag, std::span<std::byte> data, Completion done) {

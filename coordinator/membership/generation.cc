@@ -10,6 +10,8 @@ namespace {
 // A rank that is killed takes its neighbours with it within moments, and the death of the launcher kills them all: the
 // cause is told after so long, so that a launcher that died first is seen as the cause.
 constexpr Duration kBlameDelay = std::chrono::milliseconds(300);
+// The launcher ends when a rank has died. News of which one may still wait behind the reports of all others.
+constexpr Duration kLauncherBlameDelay = std::chrono::seconds(2);
 // Everything is saved by then.
 constexpr Duration kExitTimeout = std::chrono::seconds(1);
 
@@ -335,11 +337,14 @@ void Generation::OnLauncherEnded(const std::string& how, bool by_signal, TimePoi
   if (ended()) return;
   launcher_ended_ = true;
   if (state_ == State::kExiting) return EndIfGone(now);
-  if (by_signal || !first_lost_.has_value()) {
-    const std::string missing = state_ == State::kRegistering ? Missing(false) : "";
+  if (!by_signal && first_lost_.has_value()) return Fail(1, Describe(*first_lost_) + " died");
+  if (state_ == State::kRegistering) {
+    const std::string missing = Missing(false);
     return Fail(1, how + (missing.empty() ? "" : " before registration of " + missing));
   }
-  Fail(1, Describe(*first_lost_) + " died");
+  if (by_signal) return Fail(1, how);
+  launcher_end_ = how;
+  lost_deadline_ = now + kLauncherBlameDelay;
 }
 
 void Generation::OnStopAsked(TimePoint now) {
@@ -364,6 +369,10 @@ void Generation::OnTick(TimePoint now) {
   if (state_ == State::kExiting) return EndIfGone(now);
   if (first_lost_.has_value()) {
     if (now >= lost_deadline_) Fail(1, Describe(*first_lost_) + " died");
+    return;
+  }
+  if (launcher_end_.has_value()) {
+    if (now >= lost_deadline_) Fail(1, *launcher_end_);
     return;
   }
   switch (state_) {

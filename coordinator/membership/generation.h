@@ -168,7 +168,8 @@ class Generation {
   std::optional<int> first_lost_;  // whose stream broke first; becomes the cause at lost_deadline_
   TimePoint lost_deadline_{};
   bool launcher_ended_ = false;
-  EndRun end_{};  // while exiting
+  std::optional<std::string> launcher_end_;  // how, while it is not known which rank was the cause
+  EndRun end_{};                             // while exiting
 };
 
 }  // namespace weft

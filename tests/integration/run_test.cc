@@ -17,6 +17,8 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
+// Delays of messages in microseconds that make a run take long enough to be met in its middle, and change no bits.
+constexpr const char* kSlow = "3000";
 constexpr Duration kWholeRun = std::chrono::minutes(5);
 // What the documentation promises.
 constexpr Duration kKillTime = std::chrono::seconds(10);
@@ -126,7 +128,7 @@ TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
   WriteJob(4000);
   Complete(Run("whole"));
   {
-    const auto weft = Training("stopped", {"--plan", Path("whole/plan.json")});
+    const auto weft = Training("stopped", {"--plan", Path("whole/plan.json"), "--inject-delay-us", kSlow});
     const std::vector<RunProcess> processes = weft->Processes();
     weft->Signal(SIGINT);
     const auto exit = weft->WaitForExit(kKillTime);
@@ -183,7 +185,8 @@ TEST_F(RunTest, WorkerKilledAfterACheckpoint_ResumesFromIt) {
   WriteJob(3000);
   Complete(Run("whole"));
   {
-    const auto weft = Training("killed", {"--plan", Path("whole/plan.json"), "--set", "checkpoint.intervalSeconds=1"});
+    const auto weft = Training("killed", {"--plan", Path("whole/plan.json"), "--set", "checkpoint.intervalSeconds=1",
+                                          "--inject-delay-us", kSlow});
     ASSERT_TRUE(weft->WaitForText(Path("killed/logs/coordinator.log"), "stage"));
     for (const TimePoint deadline = Clock::Steady().Now() + kWholeRun;
          std::filesystem::is_empty(Path("killed/checkpoints")) && Clock::Steady().Now() < deadline;) {

@@ -286,6 +286,30 @@ end 1: mpirun was killed by signal 9
                kTraining);
 }
 
+TEST(GenerationTest, LauncherThatEnds_WaitsForTheNewsOfWhichRankDied) {
+  ExpectScript(WithPlan(), R"(> mpirun-ended
+> after 1000
+> lost 1
+> after 300
+exit 0 1 worker 1 (pid 101) died
+exit 2 1 worker 1 (pid 101) died
+end 1: worker 1 (pid 101) died
+)",
+               kTraining);
+}
+
+TEST(GenerationTest, LauncherThatEndsAlone_IsTheCauseAfterTwoSeconds) {
+  ExpectScript(WithPlan(), R"(> mpirun-ended
+> after 1999
+> after 1
+exit 0 1 mpirun ended with exit code 0
+exit 1 1 mpirun ended with exit code 0
+exit 2 1 mpirun ended with exit code 0
+end 1: mpirun ended with exit code 0
+)",
+               kTraining);
+}
+
 TEST(GenerationTest, FailureTold_EndsTheRunWithItsCause) {
   ExpectScript(WithPlan(), R"(> failure 1
 exit 0 1 worker 1: server 0 is gone
