@@ -244,8 +244,7 @@ void AddStrategy(std::vector<Row>& rows) {
                        "DPSGD", "ADPSGD", "SGP"},
                       "The strategy. `InterleavedPS`: parameter servers, transfers staggered over iterations and "
                       "workers, elastic averaging. `MergedPS`: synchronous SGD, layers merged into groups. "
-                      "`BulkSynchronousPS`: the same layer by layer. `Auto` takes the parameter-server strategy that "
-                      "the plan predicts to be fastest."));
+                      "`BulkSynchronousPS`: the same layer by layer. `Auto`: at present `InterleavedPS`."));
   const std::string ps = "spec.strategy.parameterServer";
   rows.push_back(Object(ps, "Of the parameter-server strategies.")
                      .OnlyWith(type, {"Auto", "InterleavedPS", "MergedPS", "BulkSynchronousPS"}));
