@@ -70,7 +70,8 @@ std::string SummaryText(const std::string& summary_json) {
   const auto number = [](const nlohmann::json& value) { return value.is_number() ? value.get<double>() : 0.0; };
   const double iteration = number(summary["iteration_seconds"]["median"]);
   const double compute = number(summary["compute_seconds"]["median"]);
-  std::string text = Format("%lld epochs, %lld iterations in %s", summary.value("epochs", 0LL),
+  const long long epochs = summary.value("epochs", 0LL);
+  std::string text = Format("%lld %s, %lld iterations in %s", epochs, epochs == 1 ? "epoch" : "epochs",
                             summary.value("iterations", 0LL), ShowClock(number(summary["seconds"])).c_str());
   text += Format(": %.0f samples/s, loss %.4f", number(summary["images_per_second"]), number(summary["loss"]));
   if (summary["accuracy"].is_number()) text += Format(", accuracy %.2f %%", number(summary["accuracy"]) * 100);
