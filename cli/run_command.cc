@@ -197,7 +197,8 @@ std::optional<v1::Ended> Follow(Process& coordinator, RunWatcher& watcher, RunDi
 // What is said at the end, and the exit code.
 int Conclude(const std::optional<v1::Ended>& ended, const std::string& directory, const std::string& fallback,
              bool interrupted) {
-  const std::string resume = "to go on: weft run --resume " + directory;
+  // As it was called: `make run` does not put weft on anybody's path.
+  const std::string resume = std::string("to go on: ") + program_invocation_name + " run --resume " + directory;
   if (!ended.has_value()) {
     if (interrupted) {
       ReportError("ended at once");
