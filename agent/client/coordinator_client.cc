@@ -40,8 +40,9 @@ CoordinatorClient::CoordinatorClient(std::uint64_t generation, Handlers handlers
 }
 
 CoordinatorClient::~CoordinatorClient() {
-  Close();
+  // First, since a Send to a coordinator that has stopped reading holds the mutex that Close takes.
   stream_->context.TryCancel();
+  Close();
   reader_.join();
 }
 

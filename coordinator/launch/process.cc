@@ -148,7 +148,8 @@ Result<Process> Process::Start(const Command& command) {
   close(error_pipe[1]);
   int exec_error = 0;
   // Closed without a word by a successful exec.
-  const bool failed = pid > 0 && read(error_pipe[0], &exec_error, sizeof(exec_error)) == sizeof(exec_error);
+  const bool failed = pid > 0 && TEMP_FAILURE_RETRY(read(error_pipe[0], &exec_error, sizeof(exec_error))) ==
+                                     static_cast<ssize_t>(sizeof(exec_error));
   close(error_pipe[0]);
   if (pid < 0) return ErrnoError("fork", fork_error);
   if (failed) {
