@@ -168,12 +168,9 @@ int RunAgent(const AgentOptions& options, Transport& transport, Clock& clock) {
   context.clock = &clock;
 
   const std::unique_ptr<Role> role = context.is_worker() ? MakeWorker(context) : MakeServer(context);
-  Result<std::unique_ptr<AgentMetrics>> metrics = AgentMetrics::Start(options.job, options.metrics_port);
-  if (!metrics.ok()) {
-    LogError("metrics cannot be served", {{"cause", metrics.status().message()}});
-  } else {
-    context.metrics = metrics->get();
-  }
+  const int port = options.metrics_port == 0 ? 0 : options.metrics_port + 1 + context.rank;
+  Result<std::unique_ptr<AgentMetrics>> metrics = AgentMetrics::Start(options.job, port);
+  if (metrics.ok()) context.metrics = metrics->get();
 
   CoordinatorClient::Handlers handlers;
   handlers.on_message = [&](CoordinatorClient& coordinator, const v1::CoordinatorMessage& message) {
@@ -192,7 +189,9 @@ int RunAgent(const AgentOptions& options, Transport& transport, Clock& clock) {
   }
   context.coordinator = client->get();
 
-  Status status = metrics.ok() ? SendRegister(options, context, metrics.value()->port()) : metrics.status();
+  // Also without metrics: the coordinator takes a cause only from a rank that it knows.
+  Status status = SendRegister(options, context, metrics.ok() ? metrics.value()->port() : 0);
+  if (status.ok()) status = metrics.status();
   if (status.ok()) {
     const Result<int> code = Serve(context, *role);
     if (code.ok()) {

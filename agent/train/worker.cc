@@ -236,7 +236,11 @@ Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
       }
     }
     WEFT_ASSIGN_OR_RETURN(const PauseAction action, context_.gate.WaitAtEnd(iteration, context_.peer_deadline()));
-    if (action != PauseAction::kGoOn) WEFT_RETURN_IF_ERROR(SaveState(iteration));
+    if (action != PauseAction::kGoOn) {
+      // A resume goes on behind the checkpoint, so what was told up to it must not die with this rank.
+      WEFT_RETURN_IF_ERROR(reporter.Flush());
+      WEFT_RETURN_IF_ERROR(SaveState(iteration));
+    }
     if (action == PauseAction::kCheckpointAndStop) return Outcome::kStopped;
   }
   WEFT_RETURN_IF_ERROR(plane_->Finish());

@@ -100,6 +100,9 @@ TEST_F(RunCommandTest, MetricsPortInUse_IsNamed) {
   ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string port = std::to_string(ntohs(address.sin_port));
   ExpectRefused(Path("job.yaml") + " --metrics-port " + port + " --out " + Path("run"), 1, port);
+  // As worker 0's: the rank is told.
+  const std::string base = std::to_string(ntohs(address.sin_port) - 1);
+  ExpectRefused(Path("job.yaml") + " --metrics-port " + base + " --out " + Path("run-of-ranks"), 1, port);
   close(listener);
 }
 

@@ -1,6 +1,10 @@
 // `weft run` as a user meets it: real processes on real images, stopped, killed and resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -93,8 +97,42 @@ spec:
     EXPECT_FALSE(std::filesystem::exists(ArgumentOf(coordinator, "--segment-directory"))) << "a segment is left";
   }
 
+  // Each worker's iterations stand once in the run's metrics.
+  void ExpectEachIterationOnce(const std::string& run, int iterations) {
+    std::map<std::pair<int, int>, int> lines;
+    std::ifstream metrics(Path(run) + "/metrics.jsonl");
+    for (std::string line; std::getline(metrics, line);) {
+      const Json record = Json::parse(line);
+      if (record.contains("rank")) ++lines[{record["rank"].get<int>(), record["iteration"].get<int>()}];
+    }
+    EXPECT_EQ(lines.size(), 2 * static_cast<std::size_t>(iterations));
+    for (const auto& [key, count] : lines) EXPECT_EQ(count, 1) << "rank " << key.first << " iteration " << key.second;
+  }
+
   std::string folder_;
 };
+
+// What a server on this machine answers; empty when there is none.
+std::string Get(int port, const std::string& path) {
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const timeval limit = {.tv_sec = 30, .tv_usec = 0};
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  std::string answer;
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    send(connection, request.data(), request.size(), MSG_NOSIGNAL);
+    char part[4096];
+    for (ssize_t count; (count = recv(connection, part, sizeof(part), 0)) > 0;) {
+      answer.append(part, static_cast<std::size_t>(count));
+    }
+  }
+  close(connection);
+  return answer;
+}
 
 TEST_F(RunTest, WholeRun_LeavesItsFilesAndASummary) {
   Complete(Run("run"));
@@ -124,6 +162,17 @@ TEST_F(RunTest, OnePlanAndSeed_GiveTheSameModelWhateverTheDelays) {
   EXPECT_FALSE(ReadWholeFile(Path("other/model.safetensors")) == model);
 }
 
+TEST_F(RunTest, MetricsPortGiven_EachRankServesAtItsOwn) {
+  constexpr int kBase = 21870;  // below the ports that the system hands out itself
+  WriteJob(100000);
+  const auto weft = Training("run", {"--metrics-port", std::to_string(kBase)});
+  for (int port = kBase; port <= kBase + 3; ++port) {  // the coordinator, two workers, the server
+    EXPECT_THAT(Get(port, "/metrics"), HasSubstr("weft_")) << port;
+  }
+  weft->Signal(SIGINT);
+  EXPECT_TRUE(weft->WaitForExit(kKillTime).has_value());
+}
+
 TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
   WriteJob(4000);
   Complete(Run("whole"));
@@ -139,16 +188,7 @@ TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
   }
   Complete({"run", "--resume", Path("stopped")});
   EXPECT_TRUE(ReadWholeFile(Path("stopped/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
-
-  // Each worker's iteration once.
-  std::map<std::pair<int, int>, int> lines;
-  std::ifstream metrics(Path("stopped/metrics.jsonl"));
-  for (std::string line; std::getline(metrics, line);) {
-    const Json record = Json::parse(line);
-    if (record.contains("rank")) ++lines[{record["rank"].get<int>(), record["iteration"].get<int>()}];
-  }
-  EXPECT_EQ(lines.size(), 2u * 4000u);
-  for (const auto& [key, count] : lines) EXPECT_EQ(count, 1) << "rank " << key.first << " iteration " << key.second;
+  ExpectEachIterationOnce("stopped", 4000);
 }
 
 TEST_F(RunTest, SecondInterrupt_EndsAtOnce) {
@@ -199,6 +239,7 @@ TEST_F(RunTest, WorkerKilledAfterACheckpoint_ResumesFromIt) {
     EXPECT_THAT(weft->Output(), HasSubstr("worker 0"));
   }
   Complete({"run", "--resume", Path("killed")});
+  ExpectEachIterationOnce("killed", 3000);
   EXPECT_TRUE(ReadWholeFile(Path("killed/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
 }
 
