@@ -30,11 +30,16 @@ StateMessage PartOfCentre(const CentreSnapshot& snapshot, std::int64_t iteration
   return message;
 }
 
-Result<std::vector<float>> AssembleCentre(RankContext& context, const CentreSnapshot& own, std::int64_t iteration,
-                                          StatePurpose purpose) {
+bool HoldsShards(const Plan& plan, int server) {
+  return std::ranges::any_of(plan.shards, [server](const Shard& shard) { return shard.server == server; });
+}
+
+Result<std::vector<float>> AssembleCentre(RankContext& context, const Plan& plan, const CentreSnapshot& own,
+                                          std::int64_t iteration, StatePurpose purpose) {
   std::vector<float> weights(static_cast<std::size_t>(context.parameter_count()));
   own.CopyTo(weights);
   for (int server = 1; server < context.servers; ++server) {
+    if (!HoldsShards(plan, server)) continue;
     WEFT_ASSIGN_OR_RETURN(const StateMessage part, ReceiveState(*context.transport, context.server_rank(server),
                                                                 purpose, context.state_deadline()));
     if (part.iteration != iteration) {

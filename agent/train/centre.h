@@ -7,6 +7,7 @@
 #include "agent/dataplane/parameter_server.h"
 #include "agent/train/rank_context.h"
 #include "agent/train/state_exchange.h"
+#include "common/plan/plan.h"
 #include "common/status.h"
 
 namespace weft {
@@ -14,9 +15,12 @@ namespace weft {
 // This server's shards as a message to server 0: one tensor a shard, named by its place in the flat vector.
 StateMessage PartOfCentre(const CentreSnapshot& snapshot, std::int64_t iteration, bool final);
 
-// On server 0: its own part and the parts that all other servers send for the same occasion, as one flat vector of
-// weights. Errors: as ReceiveState; DATA_LOSS, a part of another iteration or of no place in the vector.
-Result<std::vector<float>> AssembleCentre(RankContext& context, const CentreSnapshot& own, std::int64_t iteration,
-                                          StatePurpose purpose);
+// Whether `server` holds any of the centre. A plan of few groups may leave servers without a shard; they send no part.
+bool HoldsShards(const Plan& plan, int server);
+
+// On server 0: its own part and the parts that the other servers that hold shards send for the same occasion, as one
+// flat vector of weights. Errors: as ReceiveState; DATA_LOSS, a part of another iteration or of no place in the vector.
+Result<std::vector<float>> AssembleCentre(RankContext& context, const Plan& plan, const CentreSnapshot& own,
+                                          std::int64_t iteration, StatePurpose purpose);
 
 }  // namespace weft

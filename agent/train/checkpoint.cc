@@ -36,7 +36,7 @@ Result<std::vector<StateTensor>> Gather(RankContext& context, const Plan& plan, 
   std::vector<StateTensor> tensors;
   if (own != nullptr) {
     WEFT_ASSIGN_OR_RETURN(std::vector<float> centre,
-                          AssembleCentre(context, *own, iteration, StatePurpose::kCheckpoint));
+                          AssembleCentre(context, plan, *own, iteration, StatePurpose::kCheckpoint));
     tensors.push_back({std::string(kCentre), std::move(centre)});
   }
   for (int worker = 0; worker < WorkersInCheckpoint(plan); ++worker) {

@@ -50,6 +50,8 @@ class Server : public Role {
 
  private:
   bool is_writer() const { return index_ == 0; }
+  // Whether this server sends its part of the centre to server 0.
+  bool SendsCentre() const { return !is_writer() && !ModelIsAtWorkers(plan_) && HoldsShards(plan_, index_); }
 
   void Serve();
   Status SendReport();
@@ -128,7 +130,7 @@ Status Server::Train(const Plan& plan) {
     serve_thread_ = std::thread([this] { Serve(); });
   }
   // Where the model is at the workers, worker 0 sends it to server 0 alone.
-  if (is_writer() || !ModelIsAtWorkers(plan)) evaluate_thread_ = std::thread([this] { EvaluateAll(); });
+  if (is_writer() || SendsCentre()) evaluate_thread_ = std::thread([this] { EvaluateAll(); });
   return OkStatus();
 }
 
@@ -180,7 +182,7 @@ Result<bool> Server::EvaluateNextCentre() {
     return next.final;
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<float> weights,
-                        AssembleCentre(context_, next.snapshot, iteration, StatePurpose::kEvaluation));
+                        AssembleCentre(context_, plan_, next.snapshot, iteration, StatePurpose::kEvaluation));
   WEFT_RETURN_IF_ERROR(Evaluate(weights, iteration, next.final));
   return next.final;
 }
@@ -218,7 +220,7 @@ Status Server::OnPause(const v1::CommitPause& pause) {
   if (is_writer()) {
     WEFT_ASSIGN_OR_RETURN(const std::string path, SaveRun(context_, plan_, iteration, has_centre ? &own : nullptr));
     message.mutable_checkpoint()->set_path(path);
-  } else if (has_centre) {
+  } else if (SendsCentre()) {
     WEFT_RETURN_IF_ERROR(SendState(*context_.transport, context_.writer_rank(), StatePurpose::kCheckpoint,
                                    PartOfCentre(own, iteration, /*final=*/false), context_.state_deadline()));
   }

@@ -162,6 +162,26 @@ TEST_F(RunTest, OnePlanAndSeed_GiveTheSameModelWhateverTheDelays) {
   EXPECT_FALSE(ReadWholeFile(Path("other/model.safetensors")) == model);
 }
 
+TEST_F(RunTest, ServerWithoutShards_IsLeftOutOfTheCentre) {
+  const std::vector<std::string> two_servers = {"--set", "server.replicas=2", "--set", "training.iterations=4000"};
+  Complete(Run("first", two_servers));
+  Json plan = Json::parse(ReadWholeFile(Path("first/plan.json")));
+  for (Json& shard : plan["shards"]) shard["server"] = 0;
+  std::ofstream(Path("plan.json")) << plan;
+  std::vector<std::string> arguments = two_servers;
+  arguments.insert(arguments.end(), {"--plan", Path("plan.json")});
+  Complete(Run("run", arguments));  // evaluates after an epoch and at the end
+  EXPECT_TRUE(ReadWholeFile(Path("run/model.safetensors")) == ReadWholeFile(Path("first/model.safetensors")));
+
+  arguments.insert(arguments.end(), {"--inject-delay-us", kSlow});
+  const auto weft = Training("stopped", arguments);
+  weft->Signal(SIGINT);
+  const auto exit = weft->WaitForExit(kKillTime);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
+  EXPECT_THAT(weft->Output(), HasSubstr("weft run --resume " + Path("stopped")));
+}
+
 TEST_F(RunTest, MetricsPortGiven_EachRankServesAtItsOwn) {
   constexpr int kBase = 21870;  // below the ports that the system hands out itself
   WriteJob(100000);
