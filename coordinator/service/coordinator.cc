@@ -313,9 +313,12 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
     metrics_file_->Add(rank, report);
     trace_.Add(rank, report);
     for (const v1::Transfer& transfer : report.transfers()) metrics_.AddTransfer(transfer);
-    generation_.OnIteration(rank, report.iteration(), statistics_.recent_iteration_seconds(), clock_.Now());
   }
-  if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
+  if (reports.reports().empty()) return;
+  // Once a message: it sorts the last second's reports, and there may be thousands of both.
+  const double seconds = statistics_.recent_iteration_seconds();
+  generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), seconds, clock_.Now());
+  if (plan_.has_value()) metrics_.SetDrift(*plan_, seconds);
 }
 
 void Coordinator::Tick() {

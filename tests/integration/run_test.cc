@@ -211,6 +211,17 @@ TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
   ExpectEachIterationOnce("stopped", 4000);
 }
 
+TEST_F(RunTest, InterruptedAmidThousandsOfIterationsASecond_EndsInTime) {
+  WriteJob(5000000);
+  RunningWeft weft(Run("run", {"--set", "model.mlp.hiddenSizes=[2]", "--set", "training.batchSizePerWorker=1"}),
+                   folder_);
+  ASSERT_TRUE(weft.WaitForText(Path("out"), "epoch 2/100")) << weft.Output();  // 30,000 iterations
+  weft.Signal(SIGINT);
+  const auto exit = weft.WaitForExit(kKillTime);
+  ASSERT_TRUE(exit.has_value()) << "still there after 10 s";
+  EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft.Output();
+}
+
 TEST_F(RunTest, SecondInterrupt_EndsAtOnce) {
   WriteJob(100000);
   const auto weft = Training("run");
