@@ -14,6 +14,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -63,6 +64,21 @@ struct IterationRecord {
   Duration stall{};                       // waited in BeforeForward, GradientReady and EndIteration
   std::vector<double> group_stall_us;     // by group, what of it waited for that group
   std::vector<TransferRecord> transfers;  // that ended since the record before
+  std::int64_t sent_bytes = 0;            // to other ranks since the record before, what a message's code takes
+  std::int64_t received_bytes = 0;
+};
+
+// What a plane without servers has exchanged since it was made.
+struct ExchangeStatistics {
+  // By how they ended: "averaged", "queue_full", "busy" (an earlier one still under way), "timeout", "torn",
+  // "not_finite", "lost", "peer_dead".
+  std::vector<std::pair<std::string, std::int64_t>> interactions;
+  std::int64_t further_digit_blocks = 0;  // whose hash did not match by the low digits
+  std::int64_t raw_blocks = 0;            // of those, for which no further digit was enough
+  double quantizer_distance = 0;          // the largest max|x - y| of the last interaction
+  std::int64_t largest_staleness = 0;     // versions of the partner that were missed in between
+  std::string mechanism;                  // of the registers, and why; empty: none are used
+  std::string mechanism_reason;
 };
 
 // A named tensor of a plane's own state (pending deltas and the like) in a checkpoint.
@@ -82,10 +98,17 @@ class DataPlane {
   virtual Status GradientReady(int layer, std::int64_t samples) = 0;
   virtual Result<IterationRecord> EndIteration() = 0;
 
-  // Waits for everything in flight and, where the strategy applies pulls before the next forward, applies it.
+  // Waits for everything in flight and, where the strategy applies pulls before the next forward, applies it. In planes
+  // without servers all workers call it and wait for each other, so that nothing of one is on its way to another.
   virtual Status Drain() = 0;
   // A last synchronization of everything, so that no local step is lost. Nothing but destruction follows.
   virtual Status Finish() = 0;
+
+  // False: no worker waits for another's iterations, so that each may be at another one. A pause then finds each at its
+  // own, and nothing repeats bit for bit.
+  virtual bool synchronous() const { return true; }
+  // From any thread.
+  virtual ExchangeStatistics Statistics() const { return {}; }
 
   // True when every worker's weights and optimizer state are the same bits, so that one copy is enough.
   virtual bool replicated() const = 0;

@@ -9,11 +9,14 @@
 namespace weft {
 
 enum class MessageKind : std::uint8_t {
-  kControl = 0,  // requests, grants
-  kPush = 1,     // worker to server
-  kPull = 2,     // server to worker
-  kState = 3,    // checkpoints, initial weights, centres for evaluation
-  kProbe = 4,    // link measurement
+  kControl = 0,   // requests, grants
+  kPush = 1,      // worker to server
+  kPull = 2,      // server to worker
+  kState = 3,     // checkpoints, initial weights, centres for evaluation
+  kProbe = 4,     // link measurement
+  kRegister = 5,  // requests for a register of the receiver's, and the answers
+  kPeer = 6,      // models and weights between workers
+  kReduce = 7,    // parts of a sum over all workers
 };
 
 class Tag {

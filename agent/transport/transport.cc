@@ -20,4 +20,17 @@ Status ReceiveAndWait(Transport& transport, int from, Tag tag, std::span<std::by
                        "receiving " + std::to_string(data.size()) + " bytes from rank " + std::to_string(from));
 }
 
+Status AllReduceAndWait(Transport& transport, std::span<float> data, int ranks, TimePoint deadline) {
+  Outcome outcome;
+  transport.AllReduce(data, ranks, [&outcome](const Status& status) { outcome.Set(status); });
+  return outcome.Await(transport, deadline,
+                       "summing " + std::to_string(data.size()) + " floats over " + std::to_string(ranks) + " ranks");
+}
+
+void Transport::AllReduce(std::span<float>, int, Completion done) { done(UnimplementedError("no sums yet")); }
+
+Result<std::unique_ptr<Registers>> Transport::MakeRegisters(const RegistersOptions&, TimePoint) {
+  return UnimplementedError("no registers yet");
+}
+
 }  // namespace weft

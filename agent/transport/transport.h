@@ -15,9 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "agent/transport/registers.h"
 #include "agent/transport/tag.h"
 #include "common/clock.h"
 #include "common/status.h"
@@ -36,6 +38,15 @@ class Transport {
   virtual void Send(int to, Tag tag, std::span<const std::byte> data, Completion done) = 0;
   virtual void Receive(int from, Tag tag, std::span<std::byte> data, Completion done) = 0;
 
+  // data <- the sum of the `ranks` first ranks' data, element by element, in place and in the same bits everywhere. All
+  // of those ranks call it with the same size, in the same order; several may be in flight. A rank beyond them doesn't.
+  // Errors as for messages.
+  virtual void AllReduce(std::span<float> data, int ranks, Completion done);
+
+  // Registers of the `ranks` first ranks (registers.h), which all call it and wait for each other until `deadline`;
+  // they outlive the registers. DEADLINE_EXCEEDED; UNIMPLEMENTED, see the options.
+  virtual Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline);
+
   // Ends every operation in flight, and every later one, with CANCELLED and `cause`'s message. When it returns, all
   // `done` have run and no buffer is owned any more. Must not be called from a `done`.
   virtual void Abort(const Status& cause) = 0;
@@ -48,5 +59,6 @@ class Transport {
 // was waited for; the transport is then aborted, since the buffer must be free again.
 Status SendAndWait(Transport& transport, int to, Tag tag, std::span<const std::byte> data, TimePoint deadline);
 Status ReceiveAndWait(Transport& transport, int from, Tag tag, std::span<std::byte> data, TimePoint deadline);
+Status AllReduceAndWait(Transport& transport, std::span<float> data, int ranks, TimePoint deadline);
 
 }  // namespace weft

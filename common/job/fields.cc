@@ -297,7 +297,7 @@ void AddStrategy(std::vector<Row>& rows) {
   rows.push_back(Object(local, "Of LocalSGD.").OnlyWith(type, {"LocalSGD"}));
   rows.push_back(Value(local + ".localSteps", WEFT_AT(strategy.local_sgd.local_steps), "Steps between two averagings.")
                      .Range(1, 1'000'000));
-  rows.push_back(Value(local + ".slowMomentum", WEFT_AT(strategy.local_sgd.slow_momentum),
+  rows.push_back(Value(local + ".slowMomentum", WEFT_AT(strategy.local_sgd.slow.momentum),
                        "Momentum of the outer step; 0: plain averaging.")
                      .AtLeast(0)
                      .Below(1));

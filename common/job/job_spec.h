@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/math/topology.h"
 #include "common/plan/plan.h"
 
 namespace weft {
@@ -24,27 +25,30 @@ struct ParameterServerSpec {
   std::optional<double> elastic_rate;  // alpha; default center_rate / K of the live membership
 };
 
-enum class TopologyType { kComplete, kRing, kTorus, kHypercube, kRandomRegular, kDragonfly, kEdgeList };
-struct TopologySpec {
-  TopologyType type = TopologyType::kComplete;
-  int degree = 0;                          // RandomRegular
-  std::vector<std::pair<int, int>> edges;  // EdgeList
+// SlowMo (Wang et al. 2020), worn by a strategy with local steps or gossip: momentum 0 and rate 1 change nothing.
+struct SlowMoSpec {
+  double momentum = 0;  // .slowMomentum, below 1
+  double rate = 1;      // .slowRate
 };
 
-enum class LocalStepsDistribution { kConstant, kGeometric };
 struct SwarmSpec {
   TopologySpec topology;
   int local_steps = 4;  // H
   LocalStepsDistribution local_steps_distribution = LocalStepsDistribution::kConstant;
   int quantization_bits = 8;  // 2..16; 0: off
   bool quantization_rotation = false;
+  SlowMoSpec slow;  // at each localSteps
 };
 struct LocalSGDSpec {
   int local_steps = 4;
-  double slow_momentum = 0;
+  SlowMoSpec slow;  // at each averaging
 };
 struct DecentralizedSpec {
   TopologySpec topology{.type = TopologyType::kRing, .degree = 0, .edges = {}};
+  CombineOrder order = CombineOrder::kCombineThenAdapt;  // DPSGD
+  int overlap = 1;       // SGP's tau: what was sent in iteration t is waited for in t + overlap; 0: in t
+  SlowMoSpec slow;       // DPSGD, SGP
+  int slow_period = 12;  // .slowPeriod: iterations between two slow steps
 };
 
 struct StrategySpec {

@@ -41,6 +41,12 @@ enum class Tail { kHalf, kMeasured };
 // When a pulled centre is applied: before the group's next forward, or at its next step.
 enum class Apply { kDeadline, kLate };
 
+// Swarm's H: the number of local steps, or the mean of a geometric one on {1, 2, ...}.
+enum class LocalStepsDistribution { kConstant, kGeometric };
+
+// D-PSGD: x_i <- sum_j W_ij x_j - rate g_i as in its paper, or x_i <- sum_j W_ij (x_j - rate g_j).
+enum class CombineOrder { kCombineThenAdapt, kAdaptThenCombine };
+
 struct LayerTiming {
   std::string name;
   std::int64_t bytes = 0;  // parameters of this layer, float32; 0 for none, and for tied weights
@@ -100,7 +106,9 @@ struct Plan {
   StrategyType strategy = StrategyType::kInterleavedPS;
   int workers = 1;
   int servers = 1;
-  int period = 1;  // T
+  // T of InterleavedPS; H, the local steps between two exchanges, of Swarm and LocalSGD; else 1.
+  int period = 1;
+  int quantization_bits = 0;  // Swarm: 2..16; 0: float32
   Fusion fusion = Fusion::kOptimal;
   PhaseRule phase = PhaseRule::kFigure;
   WindowRule window = WindowRule::kWholeIteration;
@@ -109,6 +117,7 @@ struct Plan {
   double compute_us = 0;
   double iteration_us = 0;        // compute plus the mean stall over T iterations
   double link_use = 0;            // predicted share of time for which the busiest link is busy, 0 to 1
+  double wire_bytes = 0;          // predicted mean per iteration that a worker sends
   std::vector<PlanGroup> groups;  // by index
   std::vector<Shard> shards;      // every group's floats exactly once
   std::string reason;             // one sentence: why this T, and whether distributing pays
