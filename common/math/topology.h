@@ -11,6 +11,8 @@
 
 namespace weft {
 
+inline constexpr int kMaxTopologyNodes = 1024;
+
 enum class TopologyType { kComplete, kRing, kTorus, kHypercube, kRandomRegular, kDragonfly, kEdgeList };
 
 struct TopologySpec {
@@ -21,11 +23,16 @@ struct TopologySpec {
 
 class Topology {
  public:
-  // `seed` draws RandomRegular; the others ignore it. One node has no neighbours and is allowed for every type but
-  // those whose rule refuses it. Torus: the most square a x b = nodes with a, b >= 3. Dragonfly: the balanced groups
-  // stand in topology.cc with their source.
-  // INVALID_ARGUMENT names the rule: "topology.type: Hypercube needs a power of two nodes, not 3"; a disconnected graph
-  // with its components: "topology.edges: the graph falls apart into {0, 1} and {2, 3}".
+  // `seed` draws RandomRegular; the others ignore it. For 1 to kMaxTopologyNodes nodes:
+  //   Complete       any number; a node alone has no neighbours.
+  //   Ring           2 or more; of 2 a single edge.
+  //   Torus          a x b, both 3 or more, as near to a square as can be.
+  //   Hypercube      a power of two, 2 or more.
+  //   RandomRegular  degree below nodes, nodes * degree even; degree 1 for 2 nodes only.
+  //   Dragonfly      a (a h + 1), a >= 2, h >= 1: see topology.cc.
+  //   EdgeList       2 or more; edges between ranks below nodes, no loop, none twice, connected.
+  // INVALID_ARGUMENT names the field and the rule: "topology.type: Hypercube needs a power of two nodes, not 3"; a
+  // disconnected graph with its components: "topology.edges: the graph falls apart into {0, 1} and {2, 3}".
   static Result<Topology> Make(const TopologySpec& spec, int nodes, std::uint64_t seed);
 
   int nodes() const { return static_cast<int>(neighbours_.size()); }
@@ -47,6 +54,7 @@ struct TopologyFacts {
   int max_degree = 0;  // rho_max
   std::int64_t edges = 0;
 };
+// O(nodes^3): a quarter of a second for 1024.
 TopologyFacts FactsOf(const Topology& topology);
 
 // Row `node` of the doubly stochastic W of Metropolis and Hastings: W_ij = 1 / (1 + max(d_i, d_j)) for neighbours, the
