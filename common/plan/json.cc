@@ -16,6 +16,25 @@ using plan_json::Fields;
 namespace {
 
 constexpr int kMaxRanks = 1 << 20;
+constexpr double kMaxWireBytes = 1e18;
+
+// What goes with the strategy and what does not.
+Status CheckStrategy(const Plan& plan, bool has_shards) {
+  const std::string name = Name(plan.strategy);
+  if (plan.strategy == StrategyType::kAuto) return InvalidArgumentError("strategy: Auto is none that a plan can have");
+  if (UsesParameterServers(plan.strategy)) {
+    if (plan.servers < 1) return InvalidArgumentError("servers: 0 is below 1, which " + name + " needs");
+  } else if (has_shards) {
+    return InvalidArgumentError("shards: " + name + " has none");
+  }
+  if (plan.quantization_bits == 0) return OkStatus();
+  if (plan.strategy != StrategyType::kSwarm) {
+    return InvalidArgumentError("quantization_bits: " + std::to_string(plan.quantization_bits) + ", but " + name +
+                                " sends floats");
+  }
+  if (plan.quantization_bits == 1) return InvalidArgumentError("quantization_bits: 1 is neither 0 nor in 2..16");
+  return OkStatus();
+}
 
 Result<PlanGroup> ParseGroup(const json& value, const std::string& path) {
   PlanGroup group;
@@ -140,12 +159,23 @@ std::string PlanToJson(const Plan& plan) {
     shards.push_back(
         {{"group", shard.group}, {"server", shard.server}, {"first", shard.first}, {"count", shard.count}});
   }
-  const ordered_json out = {
-      {"strategy", Name(plan.strategy)}, {"workers", plan.workers},           {"servers", plan.servers},
-      {"period", plan.period},           {"fusion", Name(plan.fusion)},       {"phase", Name(plan.phase)},
-      {"window", Name(plan.window)},     {"tail", Name(plan.tail)},           {"forward_us", plan.forward_us},
-      {"compute_us", plan.compute_us},   {"iteration_us", plan.iteration_us}, {"link_use", plan.link_use},
-      {"reason", plan.reason},           {"groups", std::move(groups)},       {"shards", std::move(shards)}};
+  const ordered_json out = {{"strategy", Name(plan.strategy)},
+                            {"workers", plan.workers},
+                            {"servers", plan.servers},
+                            {"period", plan.period},
+                            {"quantization_bits", plan.quantization_bits},
+                            {"fusion", Name(plan.fusion)},
+                            {"phase", Name(plan.phase)},
+                            {"window", Name(plan.window)},
+                            {"tail", Name(plan.tail)},
+                            {"forward_us", plan.forward_us},
+                            {"compute_us", plan.compute_us},
+                            {"iteration_us", plan.iteration_us},
+                            {"link_use", plan.link_use},
+                            {"wire_bytes", plan.wire_bytes},
+                            {"reason", plan.reason},
+                            {"groups", std::move(groups)},
+                            {"shards", std::move(shards)}};
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -155,8 +185,9 @@ Result<Plan> ParsePlan(std::string_view text) {
   Fields top(root, "");
   top.Enum("strategy", &plan.strategy);
   top.Integer("workers", 1, kMaxRanks, &plan.workers);
-  top.Integer("servers", 1, kMaxRanks, &plan.servers);
+  top.Integer("servers", 0, kMaxRanks, &plan.servers);
   top.Integer("period", 1, std::numeric_limits<int>::max(), &plan.period);
+  top.Integer("quantization_bits", 0, 16, &plan.quantization_bits);
   top.Enum("fusion", &plan.fusion);
   top.Enum("phase", &plan.phase);
   top.Enum("window", &plan.window);
@@ -165,10 +196,12 @@ Result<Plan> ParsePlan(std::string_view text) {
   top.Time("compute_us", &plan.compute_us);
   top.Time("iteration_us", &plan.iteration_us);
   top.Time("link_use", &plan.link_use);
+  top.Number("wire_bytes", 0, kMaxWireBytes, &plan.wire_bytes);
   top.Text("reason", &plan.reason);
   const json* groups = top.Array("groups");
   const json* shards = top.Array("shards");
   WEFT_RETURN_IF_ERROR(top.status());
+  WEFT_RETURN_IF_ERROR(CheckStrategy(plan, !shards->empty()));
   if (groups->empty()) return InvalidArgumentError("groups: is empty");
   for (std::size_t i = 0; i < groups->size(); ++i) {
     WEFT_ASSIGN_OR_RETURN(PlanGroup group, ParseGroup((*groups)[i], "groups[" + std::to_string(i) + "]"));
@@ -179,7 +212,7 @@ Result<Plan> ParsePlan(std::string_view text) {
     WEFT_ASSIGN_OR_RETURN(const Shard shard, ParseShard((*shards)[i], "shards[" + std::to_string(i) + "]", plan));
     plan.shards.push_back(shard);
   }
-  WEFT_RETURN_IF_ERROR(CheckShards(plan));
+  if (UsesParameterServers(plan.strategy)) WEFT_RETURN_IF_ERROR(CheckShards(plan));
   return plan;
 }
 

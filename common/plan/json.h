@@ -20,9 +20,10 @@ std::string PlanToJson(const Plan& plan);
 Result<Timeline> ParseTimeline(std::string_view text);
 
 // The plan in `text`. INVALID_ARGUMENT, one line with the path: not JSON; a field missing or of the wrong type; an
-// unknown enumeration value; workers, servers or period below 1; groups that are not numbered from 0, do not cover
-// consecutive layers from the last to the first, or have another phase than their index gives; shards that do not tile
-// the floats of the groups.
+// unknown enumeration value; workers or period below 1, servers where there are none; bits that are none of 0, 2..16,
+// or of a strategy that sends floats; shards of a strategy without servers; groups that are not numbered from 0, do not
+// cover consecutive layers from the last to the first, or have another phase than their index gives; shards that do not
+// tile the floats of the groups.
 Result<Plan> ParsePlan(std::string_view text);
 
 }  // namespace weft

@@ -64,16 +64,22 @@ const json* Fields::Find(const char* key) {
   return &*found;
 }
 
-void Fields::Time(const char* key, double* out, double lowest) {
+void Fields::Number(const char* key, double lowest, double highest, double* out) {
   const json* value = Find(key);
   if (value == nullptr) return;
   if (!value->is_number()) return Fail(key, Shown(*value) + " is not a number");
   const double number = value->get<double>();
   if (!std::isfinite(number)) return Fail(key, Shown(*value) + " is not finite");
   if (number < lowest) return Fail(key, Shown(*value) + " is below " + (lowest == 0 ? "0" : Shown(lowest)));
-  if (number > kMaxMicroseconds) return Fail(key, Shown(*value) + " is above 1e12");
+  if (number > highest) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", highest);
+    return Fail(key, Shown(*value) + " is above " + text);
+  }
   *out = number;
 }
+
+void Fields::Time(const char* key, double* out, double lowest) { Number(key, lowest, kMaxMicroseconds, out); }
 
 void Fields::Integer(const char* key, std::int64_t lowest, std::int64_t highest, std::int64_t* out) {
   const json* value = Find(key);

@@ -36,7 +36,8 @@ class Fields {
   // Remembers an error when the object has a field that is none of these.
   void Only(std::initializer_list<const char*> keys);
 
-  void Time(const char* key, double* out, double lowest = 0);  // finite, in [lowest, kMaxMicroseconds]
+  void Number(const char* key, double lowest, double highest, double* out);  // finite, in [lowest, highest]
+  void Time(const char* key, double* out, double lowest = 0);                // in [lowest, kMaxMicroseconds]
   void Integer(const char* key, std::int64_t lowest, std::int64_t highest, std::int64_t* out);
   void Integer(const char* key, int lowest, int highest, int* out);
   void Text(const char* key, std::string* out);

@@ -47,6 +47,12 @@ enum class LocalStepsDistribution { kConstant, kGeometric };
 // D-PSGD: x_i <- sum_j W_ij x_j - rate g_i as in its paper, or x_i <- sum_j W_ij (x_j - rate g_j).
 enum class CombineOrder { kCombineThenAdapt, kAdaptThenCombine };
 
+// True for the strategies whose workers exchange through parameter servers; Auto is none of them.
+constexpr bool UsesParameterServers(StrategyType strategy) {
+  return strategy == StrategyType::kInterleavedPS || strategy == StrategyType::kMergedPS ||
+         strategy == StrategyType::kBulkSynchronousPS;
+}
+
 struct LayerTiming {
   std::string name;
   std::int64_t bytes = 0;  // parameters of this layer, float32; 0 for none, and for tied weights
@@ -98,14 +104,14 @@ struct PlanGroup {
   double window_from_us = 0;  // may be negative: before the start of backward
   double window_to_us = 0;
   double slot_us = 0;      // worker p owns [from + q*slot, from + (q+1)*slot), q = SlotOf(p, round, server, …)
-  double transfer_us = 0;  // alpha + beta * bytes, one worker, one direction
+  double transfer_us = 0;  // one worker, one direction; AllReduce: the whole ring
   double stall_us = 0;     // predicted, of the worst worker in that iteration
 };
 
 struct Plan {
   StrategyType strategy = StrategyType::kInterleavedPS;
   int workers = 1;
-  int servers = 1;
+  int servers = 1;  // 0 or more without parameter servers: those that the job has are idle
   // T of InterleavedPS; H, the local steps between two exchanges, of Swarm and LocalSGD; else 1.
   int period = 1;
   int quantization_bits = 0;  // Swarm: 2..16; 0: float32
@@ -117,9 +123,9 @@ struct Plan {
   double compute_us = 0;
   double iteration_us = 0;        // compute plus the mean stall over T iterations
   double link_use = 0;            // predicted share of time for which the busiest link is busy, 0 to 1
-  double wire_bytes = 0;          // predicted mean per iteration that a worker sends
+  double wire_bytes = 0;          // predicted mean per iteration that a worker sends, replies to others included
   std::vector<PlanGroup> groups;  // by index
-  std::vector<Shard> shards;      // every group's floats exactly once
+  std::vector<Shard> shards;      // every group's floats exactly once; none without parameter servers
   std::string reason;             // one sentence: why this T, and whether distributing pays
 };
 

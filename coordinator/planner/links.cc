@@ -7,6 +7,24 @@
 
 namespace weft {
 
+namespace {
+
+Status CheckLink(const std::string& path, const Link& link) {
+  if (!std::isfinite(link.latency_us) || link.latency_us < 0) {
+    return InvalidArgumentError(path + ": a latency of " + std::to_string(link.latency_us) + " us");
+  }
+  if (!std::isfinite(link.us_per_byte) || link.us_per_byte < 0) {
+    return InvalidArgumentError(path + ": " + std::to_string(link.us_per_byte) + " us a byte");
+  }
+  return OkStatus();
+}
+
+Link Worse(const Link& a, const Link& b) {
+  return {.latency_us = std::max(a.latency_us, b.latency_us), .us_per_byte = std::max(a.us_per_byte, b.us_per_byte)};
+}
+
+}  // namespace
+
 Result<Link> FitLink(std::span<const LinkSample> samples) {
   if (samples.empty()) return InvalidArgumentError("links: no samples");
   double sum_b = 0;
@@ -58,18 +76,29 @@ Result<LinkTable> LinkTable::Make(std::vector<std::vector<Link>> links, int work
                                   std::to_string(servers) + " servers");
     }
     for (const Link& link : links[w]) {
-      if (!std::isfinite(link.latency_us) || link.latency_us < 0) {
-        return InvalidArgumentError(path + ": a latency of " + std::to_string(link.latency_us) + " us");
-      }
-      if (!std::isfinite(link.us_per_byte) || link.us_per_byte < 0) {
-        return InvalidArgumentError(path + ": " + std::to_string(link.us_per_byte) + " us a byte");
-      }
-      table.worst_.latency_us = std::max(table.worst_.latency_us, link.latency_us);
-      table.worst_.us_per_byte = std::max(table.worst_.us_per_byte, link.us_per_byte);
+      WEFT_RETURN_IF_ERROR(CheckLink(path, link));
+      table.worst_ = Worse(table.worst_, link);
     }
   }
   table.links_ = std::move(links);
   return table;
 }
+
+Result<PeerLinks> PeerLinks::Make(std::vector<Link> links, int workers) {
+  PeerLinks peers;
+  if (links.empty() && workers == 1) links.emplace_back();
+  if (links.size() != 1 && links.size() != static_cast<std::size_t>(workers)) {
+    return InvalidArgumentError("peer links: " + std::to_string(links.size()) + " for " + std::to_string(workers) +
+                                " workers");
+  }
+  for (std::size_t w = 0; w < links.size(); ++w) {
+    WEFT_RETURN_IF_ERROR(CheckLink("peer links[" + std::to_string(w) + "]", links[w]));
+    peers.worst_ = Worse(peers.worst_, links[w]);
+  }
+  peers.links_ = std::move(links);
+  return peers;
+}
+
+Link PeerLinks::between(int a, int b) const { return Worse(of(a), of(b)); }
 
 }  // namespace weft

@@ -41,4 +41,22 @@ class LinkTable {
   Link worst_;
 };
 
+// The links among workers: each has one port, as fast as its link to the next worker.
+class PeerLinks {
+ public:
+  // `links` is by worker; a single one stands for all. One worker needs none.
+  // INVALID_ARGUMENT: another number, or a value that is negative or not finite.
+  static Result<PeerLinks> Make(std::vector<Link> links, int workers);
+
+  const Link& of(int worker) const { return links_.size() == 1 ? links_[0] : links_[static_cast<std::size_t>(worker)]; }
+  // The larger latency and the larger time per byte of the two.
+  Link between(int a, int b) const;
+  // The largest latency and the largest time per byte of all.
+  const Link& worst() const { return worst_; }
+
+ private:
+  std::vector<Link> links_;
+  Link worst_;
+};
+
 }  // namespace weft

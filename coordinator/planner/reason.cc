@@ -15,10 +15,19 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
+std::string Figures(const Plan& plan, double stall) {
+  return "a predicted stall of " + ShowPercent(stall) + " of compute with the busiest link busy for " +
+         ShowPercent(plan.link_use) + " of the time";
+}
+
+std::string Gain(const Plan& plan) {
+  const double gain = plan.workers * plan.compute_us / plan.iteration_us;
+  return std::to_string(plan.workers) + " workers do " + Fixed(gain, gain < 10 ? 2 : 1) +
+         " times the work of one alone" + (gain <= 1 ? ", so distributing does not pay" : "");
+}
+
 std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
-  const std::string figures = "a predicted stall of " + ShowPercent(stall) +
-                              " of compute with the busiest link busy for " + ShowPercent(plan.link_use) +
-                              " of the time";
+  const std::string figures = Figures(plan, stall);
   const std::string period = "T = " + std::to_string(plan.period);
   if (plan.strategy != StrategyType::kInterleavedPS) {
     return "every group is sent in every iteration, with " + figures;
@@ -36,19 +45,35 @@ std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
   return period;
 }
 
+std::string WhatIsExchanged(const Plan& plan) {
+  const std::string steps = plan.period == 1 ? "every step" : "every " + std::to_string(plan.period) + " steps";
+  switch (plan.strategy) {
+    case StrategyType::kAllReduce:
+      return "every gradient is summed over the ring in every iteration";
+    case StrategyType::kLocalSGD:
+      return "the weights are averaged over all workers after " + steps;
+    case StrategyType::kSwarm:
+      return "each worker averages with another after " + steps + ", " +
+             (plan.quantization_bits == 0 ? "in floats" : "in " + std::to_string(plan.quantization_bits) + " bits");
+    case StrategyType::kADPSGD:
+      return "each worker averages with a neighbour beside every step";
+    case StrategyType::kSGP:
+      return "each worker pushes its weights to a neighbour in every iteration";
+    default:
+      return "each worker averages with its neighbours in every iteration";
+  }
+}
+
 }  // namespace
 
 std::string Reason(const Plan& plan, PeriodChoice choice) {
   if (plan.workers == 1) return "One worker exchanges nothing, so the period does not matter.";
   const double stall = plan.iteration_us / plan.compute_us - 1;
-  const double gain = plan.workers * plan.compute_us / plan.iteration_us;
   std::string text = WhyPeriod(plan, choice, stall);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  text += "; " + std::to_string(plan.workers) + " workers do " + Fixed(gain, gain < 10 ? 2 : 1) +
-          " times the work of one alone";
-  if (gain <= 1) {
-    text += ", so distributing does not pay";
-  } else if (stall <= kMaxStallShare) {
+  text += "; " + Gain(plan);
+  if (plan.workers * plan.compute_us <= plan.iteration_us) return text + ".";
+  if (stall <= kMaxStallShare) {
     const bool longer = choice == PeriodChoice::kSmallest && plan.period > 1;
     text += std::string(", and compute is the limit: more servers would ") +
             (longer ? "only shorten the period" : "gain nothing");
@@ -58,6 +83,13 @@ std::string Reason(const Plan& plan, PeriodChoice choice) {
     text += ", and waiting for transfers is the limit";
   }
   return text + ".";
+}
+
+std::string PeerReason(const Plan& plan) {
+  if (plan.workers == 1) return "One worker exchanges nothing.";
+  std::string text = WhatIsExchanged(plan);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ", with " + Figures(plan, plan.iteration_us / plan.compute_us - 1) + "; " + Gain(plan) + ".";
 }
 
 }  // namespace weft

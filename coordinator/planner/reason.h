@@ -17,4 +17,7 @@ enum class PeriodChoice {
 // Says when compute is the limit, so that more servers would gain nothing. One sentence without a full stop inside.
 std::string Reason(const Plan& plan, PeriodChoice choice);
 
+// The same of a plan without servers: when it exchanges, what that is predicted to cost, and whether it pays.
+std::string PeerReason(const Plan& plan);
+
 }  // namespace weft

@@ -19,6 +19,7 @@ Plan TwoGroups() {
   plan.compute_us = 1.0 / 3;
   plan.iteration_us = 0.1 + 0.2;
   plan.link_use = 1e-17;
+  plan.wire_bytes = 88.0 / 3;
   plan.reason = "Because \"it\" is so.";
   plan.groups.resize(2);
   plan.groups[0] = {.index = 0,
@@ -74,6 +75,7 @@ TEST(PlanJson, RoundTrip_GivesTheSameBits) {
   EXPECT_EQ(read->compute_us, plan.compute_us);
   EXPECT_EQ(read->iteration_us, plan.iteration_us);
   EXPECT_EQ(read->link_use, plan.link_use);
+  EXPECT_EQ(read->wire_bytes, plan.wire_bytes);
   EXPECT_EQ(read->reason, plan.reason);
   EXPECT_EQ(read->fusion, plan.fusion);
   EXPECT_EQ(read->window, plan.window);
@@ -98,6 +100,24 @@ TEST(ParsePlan, BadText_NamesThePlace) {
             "groups[1].phase: 0 is not 1, which the index gives");
   EXPECT_EQ(ErrorOf(Replaced(good, "\"slot_us\"", "\"slot\"")), "groups[0].slot_us: is missing");
   EXPECT_EQ(ErrorOf(Replaced(good, "\"server\": 1", "\"server\": 2")), "shards[1].server: 2 is above 1");
+}
+
+TEST(ParsePlan, WhatDoesNotGoWithTheStrategy_IsRefused) {
+  Plan plan = TwoGroups();
+  plan.quantization_bits = 8;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "quantization_bits: 8, but InterleavedPS sends floats");
+  plan.strategy = StrategyType::kSwarm;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "shards: Swarm has none");
+  plan.shards.clear();
+  plan.servers = 0;
+  EXPECT_TRUE(ParsePlan(PlanToJson(plan)).ok());
+  plan.quantization_bits = 1;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "quantization_bits: 1 is neither 0 nor in 2..16");
+  plan.quantization_bits = 0;
+  plan.strategy = StrategyType::kMergedPS;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "servers: 0 is below 1, which MergedPS needs");
+  plan.strategy = StrategyType::kAuto;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "strategy: Auto is none that a plan can have");
 }
 
 TEST(ParsePlan, ShardsWithAGapOrOfAnotherGroup_AreRefused) {

@@ -73,7 +73,7 @@ TEST(ParseTimeline, BadInput_NamesPlaceValueAndRule) {
   EXPECT_EQ(ErrorOf(Layer(R"("name":"a","bytes":4,"forward_us":1,"backward_us":1e999)")),
             "not JSON: a number is out of range");
   EXPECT_EQ(ErrorOf(Layer(R"("name":"a","bytes":4,"forward_us":1,"backward_us":1e13)")),
-            "layers[0].backward_us: 10000000000000.0 is above 1e12");
+            "layers[0].backward_us: 10000000000000.0 is above 1e+12");
   EXPECT_EQ(ErrorOf(Layer(R"("name":"a","bytes":-4,"forward_us":1,"backward_us":2)")),
             "layers[0].bytes: -4 is below 0");
   EXPECT_EQ(ErrorOf(Layer(R"("name":"a","bytes":4.5,"forward_us":1,"backward_us":2)")),

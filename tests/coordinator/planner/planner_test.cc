@@ -244,7 +244,16 @@ TEST(MakePlan, BadRequest_NamesPlaceValueAndRule) {
   EXPECT_EQ(ErrorOf(bad), "links: 0 rows for 2 workers");
   bad = good;
   bad.strategy = StrategyType::kSwarm;
-  EXPECT_EQ(MakePlan(bad).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(ErrorOf(bad), "peer links: 0 for 2 workers");
+  bad.peer_links = {{50, 0.008}};
+  bad.peers.local_steps = 0;
+  EXPECT_EQ(ErrorOf(bad), "local steps: 0 is below 1");
+  bad.peers.local_steps = 1;
+  bad.peers.quantization_bits = 1;
+  EXPECT_EQ(ErrorOf(bad), "quantization bits: 1 is below 2");
+  bad = good;
+  bad.servers = 0;
+  EXPECT_EQ(ErrorOf(bad), "servers: 0 is below 1");
 }
 
 TEST(MakePlan, ExtremePeriods_Work) {

@@ -1,0 +1,146 @@
+#include "coordinator/planner/peer_cost.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "coordinator/planner/fusion.h"
+#include "coordinator/planner/peer_plan.h"
+#include "coordinator/planner/peer_traffic.h"
+
+namespace weft {
+namespace {
+
+// Of one core, per byte of floats: one pass that adds a vector to another, and one that encodes or decodes.
+constexpr double kAddUsPerByte = 0.00025;
+constexpr double kCodeUsPerByte = 0.0005;
+
+class PeerModel {
+ public:
+  PeerModel(const PlanRequest& request, const PeerLinks& links, Plan* plan)
+      : timeline_(request.timeline),
+        request_(request),
+        link_(links.worst()),
+        plan_(plan),
+        compute_us_(plan->compute_us) {}
+
+  void Run() {
+    switch (plan_->strategy) {
+      case StrategyType::kAllReduce:
+        return AllReduce();
+      case StrategyType::kLocalSGD:
+        return LocalSGD();
+      case StrategyType::kDPSGD:
+        return DPSGD();
+      case StrategyType::kSGP:
+        return SGP();
+      default:
+        return Asynchronous();
+    }
+  }
+
+ private:
+  double bytes() const { return static_cast<double>(plan_->groups[0].bytes); }
+  double step_end_us() const { return timeline_.end_us + timeline_.optimizer_us; }
+
+  void AllReduce() {
+    const Link ring = RingCost(link_, plan_->workers);
+    double done = 0;
+    double busy = 0;
+    for (PlanGroup& group : plan_->groups) {
+      group.window_from_us = RunReadyUs(timeline_, {group.first_layer, group.last_layer, group.bytes});
+      group.transfer_us = ring.latency_us + ring.us_per_byte * static_cast<double>(group.bytes);
+      done = std::max(done, group.window_from_us) + group.transfer_us;
+      group.window_to_us = done;
+      busy += group.transfer_us;
+    }
+    double stall = 0;
+    double forward = 0;
+    for (std::size_t n = plan_->groups.size(); n-- > 0;) {
+      PlanGroup& group = plan_->groups[n];
+      group.stall_us = std::max(0.0, group.window_to_us - (step_end_us() + stall + forward));
+      stall += group.stall_us;
+      for (int l = group.first_layer; l <= group.last_layer; ++l) {
+        forward += timeline_.layers[static_cast<std::size_t>(l)].forward_us;
+      }
+    }
+    Set(stall, busy);
+  }
+
+  void LocalSGD() {
+    const Link ring = RingCost(link_, plan_->workers);
+    const double cost = ring.latency_us + ring.us_per_byte * bytes();
+    SetGroup(step_end_us(), cost, cost);
+    Set(cost / plan_->period, cost / plan_->period);
+  }
+
+  void DPSGD() {
+    const Degrees degrees = DegreesOf(plan_->strategy, request_);
+    const double cost = link_.latency_us + link_.us_per_byte * bytes() * degrees.most;
+    const bool beside = request_.peers.order == CombineOrder::kCombineThenAdapt;
+    const double stall =
+        (beside ? std::max(0.0, cost - compute_us_) : cost) + kAddUsPerByte * bytes() * (degrees.most + 1);
+    SetGroup(beside ? -timeline_.forward_us() : step_end_us(), cost, stall);
+    Set(stall, cost);
+  }
+
+  void SGP() {
+    const double moving = link_.us_per_byte * bytes();
+    const double cost = link_.latency_us + moving;
+    const int overlap = request_.peers.overlap;
+    double stall = cost;
+    if (overlap > 0) {
+      stall = std::max({0.0, moving - compute_us_, (compute_us_ + cost) / (overlap + 1) - compute_us_});
+    }
+    stall += 2 * kAddUsPerByte * bytes();
+    SetGroup(step_end_us(), cost, stall);
+    Set(stall, cost);
+  }
+
+  void Asynchronous() {
+    const double period = plan_->period;
+    const bool coded = plan_->quantization_bits != 0;
+    const double fold = (coded ? 2 * kCodeUsPerByte : 0) + 2 * kAddUsPerByte;
+    const double outside = fold * bytes();
+    const double wire = plan_->wire_bytes * period;  // in one direction of the port, an interaction
+    const double cost = 3 * link_.latency_us + link_.us_per_byte * wire;
+    SetGroup(-timeline_.forward_us(), cost, outside);
+    const double iteration = compute_us_ + outside / period;
+    // An interaction that does not end within its H iterations takes the next one's place.
+    const double kept = std::min(1.0, period * iteration / std::max(cost, 1e-9));
+    plan_->wire_bytes *= kept;
+    Set(outside / period, kept * cost / period);
+  }
+
+  void SetGroup(double from_us, double transfer_us, double stall_us) {
+    PlanGroup& group = plan_->groups[0];
+    group.window_from_us = from_us;
+    group.window_to_us = from_us + transfer_us;
+    group.transfer_us = transfer_us;
+    group.stall_us = stall_us;
+  }
+
+  // Both are the mean of an iteration.
+  void Set(double stall_us, double busy_us) {
+    plan_->iteration_us = compute_us_ + stall_us;
+    plan_->link_use = std::min(1.0, busy_us / plan_->iteration_us);
+  }
+
+  const Timeline& timeline_;
+  const PlanRequest& request_;
+  const Link& link_;
+  Plan* const plan_;
+  const double compute_us_;
+};
+
+}  // namespace
+
+void PredictPeers(const PlanRequest& request, const PeerLinks& links, Plan* plan) {
+  if (plan->workers > 1) return PeerModel(request, links, plan).Run();
+  plan->iteration_us = plan->compute_us;
+  for (PlanGroup& group : plan->groups) {
+    group.window_from_us = RunReadyUs(request.timeline, {group.first_layer, group.last_layer, group.bytes});
+    group.window_to_us = std::max(group.window_from_us, request.timeline.end_us);
+  }
+}
+
+}  // namespace weft

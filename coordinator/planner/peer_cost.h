@@ -1,0 +1,27 @@
+// What a plan without servers will cost: equal workers, no jitter, closed forms. The simulator plays the same event by
+// event.
+#pragma once
+
+#include "common/plan/plan.h"
+#include "coordinator/planner/links.h"
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+
+// Sets iteration_us, link_use and each group's window, transfer_us and stall_us. With C the compute, b the model's
+// bytes (b_n a group's), alpha and beta of the worst peer link, d the largest number of neighbours, P workers:
+//
+//   AllReduce  c_n = alpha 2(P-1) + beta 2 b_n (P-1)/P; done_n = max(done_{n-1}, ready_n) + c_n; the group's next
+//              forward waits
+//   LocalSGD   C + c / H: the weights are averaged behind every H-th step, and nothing runs beside it
+//   DPSGD      CombineThenAdapt: max(C, x), x = alpha + beta b d, since the weights leave at the start of the
+//   iteration;
+//              AdaptThenCombine: C + x
+//   SGP        overlap 0: C + x, x = alpha + beta b; overlap tau: what was sent has tau iterations, max(C, beta b,
+//              (C + x) / (tau + 1))
+//   ADPSGD, Swarm  C + f / H, f what folding and publishing take of the processor: nobody waits for the link. Where an
+//              exchange takes longer than the H iterations it has, interactions are skipped: fewer are made, never
+//              later ones, and wire_bytes is what the link carries.
+void PredictPeers(const PlanRequest& request, const PeerLinks& links, Plan* plan);
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// Plans for the strategies without servers.
+#pragma once
+
+#include "common/plan/plan.h"
+#include "common/status.h"
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+
+// `strategy` is none with servers and not Auto; the request's own is not looked at, its sizes and timeline are checked
+// already. The groups have no layer names yet. INVALID_ARGUMENT: peer links of another number, or with values that are
+// negative or not finite.
+Result<Plan> MakePeerPlan(const PlanRequest& request, StrategyType strategy);
+
+// What an all-reduce of b bytes costs when a link costs t(b') = alpha + beta b' : the ring's 2 (P-1) steps send b/P
+// each, alpha 2(P-1) + beta 2 b (P-1)/P. As a link: its latency and its time per byte of the group.
+Link RingCost(const Link& link, int workers);
+
+}  // namespace weft

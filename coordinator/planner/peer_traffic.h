@@ -1,0 +1,38 @@
+// What the strategies without servers put on the wire. The data planes' headers state the same formulas, and tests
+// count both on the loopback.
+#pragma once
+
+#include <cstdint>
+
+#include "common/plan/plan.h"
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+
+// One exchange of one worker: what it sends and receives, replies to others' requests included, in the mean over
+// workers. Payloads only: a few words of headers a message are left out where a model is sent as floats.
+struct Traffic {
+  double sent_bytes = 0;
+  double received_bytes = 0;
+};
+
+// Neighbours in the overlay graph that the strategy uses; of AllReduce and LocalSGD, the ring's one.
+struct Degrees {
+  double mean = 0;
+  int most = 0;
+};
+Degrees DegreesOf(StrategyType strategy, const PlanRequest& request);
+
+// b bytes of a group or model, P workers, d neighbours in the mean:
+//   AllReduce, LocalSGD  2 b (P-1)/P      the ring: reduce-scatter, then all-gather, 2 (P-1) messages of b/P
+//   DPSGD                b d              the model to each neighbour
+//   SGP                  b                the model to one neighbour
+//   ADPSGD               2 b              each starts one exchange and answers one: a model each way
+//   Swarm                r + D            each reads one register's prefix and is read once, and sends one delta
+Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_t bytes);
+
+// Swarm's r and D for so many floats: docs/format/quantizer.md, docs/format/swarm-registers.md.
+double RegisterPrefixBytes(std::int64_t floats, int bits);
+double DeltaBytes(std::int64_t floats, int bits);
+
+}  // namespace weft

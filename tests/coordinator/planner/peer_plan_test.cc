@@ -1,0 +1,137 @@
+#include "coordinator/planner/peer_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common/plan/json.h"
+#include "common/plan/names.h"
+#include "tests/coordinator/planner/timelines.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr StrategyType kPeerStrategies[] = {StrategyType::kSwarm, StrategyType::kAllReduce, StrategyType::kLocalSGD,
+                                            StrategyType::kDPSGD, StrategyType::kADPSGD,    StrategyType::kSGP};
+
+PlanRequest Request(StrategyType strategy, Timeline timeline, int workers, const Link& link) {
+  PlanRequest request;
+  request.strategy = strategy;
+  request.timeline = std::move(timeline);
+  request.workers = workers;
+  request.servers = 0;
+  request.peer_links = {link};
+  return request;
+}
+
+Plan Made(const PlanRequest& request) {
+  Result<Plan> plan = MakePlan(request);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : Plan{};
+}
+
+TEST(MakePeerPlan, EveryStrategyAndSize_ReadsBackAndHasNoShards) {
+  for (const StrategyType strategy : kPeerStrategies) {
+    for (const int workers : {1, 2, 3, 8}) {
+      PlanRequest request = Request(strategy, UniformTimeline({4000, 0, 8000}, 10, 20), workers, {5, 0.01});
+      request.servers = workers == 8 ? 2 : 0;  // a job of Auto may have some
+      const Plan plan = Made(request);
+      const Result<Plan> read = ParsePlan(PlanToJson(plan));
+      ASSERT_TRUE(read.ok()) << Name(strategy) << ": " << read.status();
+      EXPECT_EQ(read->strategy, strategy);
+      EXPECT_EQ(read->servers, request.servers);
+      EXPECT_EQ(read->wire_bytes, plan.wire_bytes);
+      EXPECT_EQ(read->quantization_bits, strategy == StrategyType::kSwarm ? 8 : 0);
+      EXPECT_TRUE(plan.shards.empty());
+      EXPECT_GE(plan.iteration_us, plan.compute_us);
+      EXPECT_LE(plan.link_use, 1);
+      if (workers > 1) continue;
+      EXPECT_EQ(plan.iteration_us, plan.compute_us);
+      EXPECT_EQ(plan.wire_bytes, 0);
+      EXPECT_EQ(plan.reason, "One worker exchanges nothing.");
+    }
+  }
+}
+
+TEST(MakePeerPlan, AllReduceByHand_MatchesTheRecurrence) {
+  // Three workers: 4 steps of b/3, so 4 * 5 + 0.01 * 4/3 * 3000 = 60 a bucket. Gradients at 20 and 40: the sums are
+  // there at 80 and 140. Layer 0's forward waits from 40 to 140, layer 1's comes at 150.
+  PlanRequest request = Request(StrategyType::kAllReduce, UniformTimeline({3000, 3000}, 10, 20), 3, {5, 0.01});
+  request.options.fusion = Fusion::kPerLayer;
+  const Plan plan = Made(request);
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_DOUBLE_EQ(plan.groups[0].transfer_us, 60);
+  EXPECT_DOUBLE_EQ(plan.groups[0].window_from_us, 20);
+  EXPECT_DOUBLE_EQ(plan.groups[0].window_to_us, 80);
+  EXPECT_DOUBLE_EQ(plan.groups[1].window_to_us, 140);
+  EXPECT_DOUBLE_EQ(plan.groups[1].stall_us, 100);
+  EXPECT_DOUBLE_EQ(plan.groups[0].stall_us, 0);
+  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + 100);
+  EXPECT_DOUBLE_EQ(plan.wire_bytes, 4.0 / 3 * 6000);
+}
+
+TEST(MakePeerPlan, AllReduceOnALatentRing_FusesIntoFewBuckets) {
+  PlanRequest request =
+      Request(StrategyType::kAllReduce, UniformTimeline(std::vector<std::int64_t>(20, 4000), 50, 100), 8, {100, 0.001});
+  EXPECT_LE(Made(request).groups.size(), 2u);
+  request.peer_links = {{0.1, 0.001}};
+  EXPECT_GT(Made(request).groups.size(), 5u);
+}
+
+TEST(MakePeerPlan, LocalSGD_PaysTheRingOnceInH) {
+  PlanRequest request = Request(StrategyType::kLocalSGD, UniformTimeline({3000, 3000}, 10, 20), 3, {5, 0.01});
+  request.peers.local_steps = 4;
+  const Plan plan = Made(request);
+  EXPECT_EQ(plan.period, 4);
+  ASSERT_EQ(plan.groups.size(), 1u);
+  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + (20 + 0.01 * 4.0 / 3 * 6000) / 4);
+  EXPECT_DOUBLE_EQ(plan.wire_bytes, 2000);
+}
+
+TEST(MakePeerPlan, SwarmWithTwiceTheSteps_SendsHalf) {
+  PlanRequest request = Request(StrategyType::kSwarm, UniformTimeline({300'000, 300'000}, 1000, 2000), 3, {5, 0.001});
+  request.peers.local_steps = 2;
+  const Plan two = Made(request);
+  request.peers.local_steps = 4;
+  const Plan four = Made(request);
+  EXPECT_NEAR(four.wire_bytes, two.wire_bytes / 2, 1e-9);
+  EXPECT_LT(four.iteration_us, two.iteration_us);
+  request.peers.quantization_bits = 0;
+  EXPECT_GT(Made(request).wire_bytes, 3.9 * four.wire_bytes);
+}
+
+TEST(MakePeerPlan, LinkTooSlowForASwarm_SkipsInteractionsAndWaitsForNone) {
+  const PlanRequest request = Request(StrategyType::kSwarm, UniformTimeline({40'000'000}, 1000, 2000), 3, {5, 0.08});
+  const Plan plan = Made(request);
+  EXPECT_DOUBLE_EQ(plan.link_use, 1);
+  EXPECT_LT(plan.wire_bytes, 1.01 * plan.iteration_us / 0.08);
+  EXPECT_LT(plan.groups[0].stall_us, 0.1 * plan.groups[0].transfer_us);
+}
+
+TEST(MakePeerPlan, DPSGDInItsTwoOrders_RunsBesideComputeOrBehindIt) {
+  // A ring of 4: two neighbours, so 5 + 0.001 * 2 * 40000 = 85 of 120 us of compute.
+  PlanRequest request = Request(StrategyType::kDPSGD, UniformTimeline({40'000}, 40, 80), 4, {5, 0.001});
+  const Plan beside = Made(request);
+  EXPECT_DOUBLE_EQ(beside.groups[0].transfer_us, 85);
+  EXPECT_DOUBLE_EQ(beside.groups[0].window_from_us, -40);
+  request.peers.order = CombineOrder::kAdaptThenCombine;
+  EXPECT_DOUBLE_EQ(Made(request).iteration_us, beside.iteration_us + 85);
+  EXPECT_DOUBLE_EQ(Made(request).wire_bytes, 80'000);
+}
+
+TEST(MakePeerPlan, PeerLinks_AreOneOrOneAWorker) {
+  PlanRequest request = Request(StrategyType::kSGP, UniformTimeline({4000}, 40, 80), 3, {5, 0.01});
+  const double even = Made(request).groups[0].transfer_us;
+  request.peer_links = {{5, 0.01}, {7, 0.01}, {5, 0.02}};
+  EXPECT_DOUBLE_EQ(Made(request).groups[0].transfer_us, even + 2 + 40);
+  request.peer_links.pop_back();
+  EXPECT_EQ(MakePlan(request).status().message(), "peer links: 2 for 3 workers");
+  request.peer_links = {{5, -1}};
+  EXPECT_THAT(MakePlan(request).status().message(), HasSubstr("peer links[0]: -1"));
+}
+
+}  // namespace
+}  // namespace weft
