@@ -14,7 +14,8 @@ constexpr Duration kWaitStep = std::chrono::seconds(1);
 
 }  // namespace
 
-FaultTransport::FaultTransport(Transport& below, const FaultOptions& options) : below_(below), options_(options) {
+FaultTransport::FaultTransport(Transport& below, const FaultOptions& options)
+    : below_(below), options_(options), all_reduce_(*this) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -49,6 +50,11 @@ void FaultTransport::Send(int to, Tag tag, std::span<const std::byte> data, Comp
 
 void FaultTransport::Receive(int from, Tag tag, std::span<std::byte> data, Completion done) {
   below_.Receive(from, tag, data, std::move(done));
+}
+
+void FaultTransport::AllReduce(std::span<float> data, int ranks, Completion done) {
+  if (data.empty() || ranks == 1) return below_.AllReduce(data, ranks, std::move(done));
+  all_reduce_.Start(data, ranks, std::move(done));
 }
 
 void FaultTransport::Abort(const Status& cause) {

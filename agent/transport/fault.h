@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/transport/all_reduce.h"
 #include "agent/transport/transport.h"
 #include "common/mutex.h"
 
@@ -35,6 +36,12 @@ class FaultTransport : public Transport {
   int world_size() const override { return below_.world_size(); }
   void Send(int to, Tag tag, std::span<const std::byte> data, Completion done) override WEFT_EXCLUDES(mutex_);
   void Receive(int from, Tag tag, std::span<std::byte> data, Completion done) override;
+  // Its messages are delayed as all are.
+  void AllReduce(std::span<float> data, int ranks, Completion done) override;
+  // The transport's below, whose messages are not delayed.
+  Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline) override {
+    return below_.MakeRegisters(options, deadline);
+  }
   void Abort(const Status& cause) override WEFT_EXCLUDES(mutex_);
   // The transport's below, with the delay: "ob1/vader,self, sends delayed up to 200 us".
   std::string description() const override;
@@ -59,6 +66,7 @@ class FaultTransport : public Transport {
 
   Transport& below_;
   const FaultOptions options_;
+  RingAllReduce all_reduce_;
 
   Mutex mutex_;
   CondVar changed_;

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/transport/all_reduce.h"
 #include "agent/transport/random_delay.h"
+#include "agent/transport/register_service.h"
 #include "common/check.h"
 
 namespace weft {
@@ -40,7 +42,7 @@ struct LoopbackNetwork::Message {
 
 class LoopbackNetwork::Endpoint : public Transport {
  public:
-  Endpoint(LoopbackNetwork& network, int rank) : network_(network), rank_(rank) {}
+  Endpoint(LoopbackNetwork& network, int rank) : network_(network), rank_(rank), all_reduce_(*this) {}
 
   int rank() const override { return rank_; }
   int world_size() const override { return network_.world_size_; }
@@ -58,14 +60,37 @@ class LoopbackNetwork::Endpoint : public Transport {
       network_.ApplyReceive(from, rank_, tag, data, std::move(done));
     });
   }
+  void AllReduce(std::span<float> data, int ranks, Completion done) override {
+    network_.Post([this, data, ranks, done = std::move(done)]() mutable {
+      if (data.empty() || ranks == 1) return done(network_.RefusalOf(rank_, rank_));
+      all_reduce_.Start(data, ranks, std::move(done));
+    });
+  }
+  Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline) override;
   void Abort(const Status& cause) override {
     network_.PostAndWait([this, cause] { network_.ApplyAbort(rank_, cause); });
+    // What completions had started meanwhile, such as the next messages of a sum, ends as well.
+    network_.PostAndWait([] {});
   }
 
  private:
   LoopbackNetwork& network_;
   const int rank_;
+  RingAllReduce all_reduce_;
+  Mutex registers_mutex_;  // held while registers are made
+  int next_instance_ WEFT_GUARDED_BY(registers_mutex_) = 0;
 };
+
+Result<std::unique_ptr<Registers>> LoopbackNetwork::Endpoint::MakeRegisters(const RegistersOptions& options,
+                                                                            TimePoint deadline) {
+  const RegisterMechanism mechanism = options.mechanism.value_or(RegisterMechanism::kService);
+  if (mechanism != RegisterMechanism::kService) {
+    return UnimplementedError(std::string("the loopback has no registers by ") + Name(mechanism));
+  }
+  const MutexLock lock(registers_mutex_);
+  WEFT_ASSIGN_OR_RETURN(const int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, "ranks are threads"));
+}
 
 LoopbackNetwork::LoopbackNetwork(int world_size, LoopbackOptions options)
     : world_size_(world_size),

@@ -27,10 +27,4 @@ Status AllReduceAndWait(Transport& transport, std::span<float> data, int ranks, 
                        "summing " + std::to_string(data.size()) + " floats over " + std::to_string(ranks) + " ranks");
 }
 
-void Transport::AllReduce(std::span<float>, int, Completion done) { done(UnimplementedError("no sums yet")); }
-
-Result<std::unique_ptr<Registers>> Transport::MakeRegisters(const RegistersOptions&, TimePoint) {
-  return UnimplementedError("no registers yet");
-}
-
 }  // namespace weft

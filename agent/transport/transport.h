@@ -40,12 +40,12 @@ class Transport {
 
   // data <- the sum of the `ranks` first ranks' data, element by element, in place and in the same bits everywhere. All
   // of those ranks call it with the same size, in the same order; several may be in flight. A rank beyond them doesn't.
-  // Errors as for messages.
-  virtual void AllReduce(std::span<float> data, int ranks, Completion done);
+  // Errors as for messages. all_reduce.h has the messages and bytes.
+  virtual void AllReduce(std::span<float> data, int ranks, Completion done) = 0;
 
   // Registers of the `ranks` first ranks (registers.h), which all call it and wait for each other until `deadline`;
   // they outlive the registers. DEADLINE_EXCEEDED; UNIMPLEMENTED, see the options.
-  virtual Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline);
+  virtual Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline) = 0;
 
   // Ends every operation in flight, and every later one, with CANCELLED and `cause`'s message. When it returns, all
   // `done` have run and no buffer is owned any more. Must not be called from a `done`.

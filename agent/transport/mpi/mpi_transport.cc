@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/transport/mpi/progress.h"
+#include "agent/transport/register_service.h"
 #include "common/check.h"
 
 namespace weft {
@@ -42,6 +43,23 @@ void MpiTransport::Receive(int from, Tag tag, std::span<std::byte> data, Complet
                    .tag = tag.value(),
                    .data = data,
                    .done = std::move(done)});
+}
+
+void MpiTransport::AllReduce(std::span<float> data, int ranks, Completion done) {
+  progress_->PostRun([this, data, ranks, done = std::move(done)](const Status& refusal) mutable {
+    if (!refusal.ok() || data.empty() || ranks == 1) return done(refusal);
+    all_reduce_.Start(data, ranks, std::move(done));
+  });
+}
+
+Result<std::unique_ptr<Registers>> MpiTransport::MakeRegisters(const RegistersOptions& options, TimePoint deadline) {
+  const RegisterMechanism mechanism = options.mechanism.value_or(RegisterMechanism::kService);
+  if (mechanism != RegisterMechanism::kService) {
+    return UnimplementedError(std::string("no registers yet by ") + Name(mechanism));
+  }
+  const MutexLock lock(registers_mutex_);
+  WEFT_ASSIGN_OR_RETURN(const int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, "the only one"));
 }
 
 void MpiTransport::Abort(const Status& cause) { progress_->Abort(cause); }

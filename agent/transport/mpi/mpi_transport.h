@@ -10,8 +10,10 @@
 #include <memory>
 #include <string>
 
+#include "agent/transport/all_reduce.h"
 #include "agent/transport/transport.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "common/status.h"
 
 namespace weft {
@@ -43,6 +45,9 @@ class MpiTransport : public Transport {
   int world_size() const override;
   void Send(int to, Tag tag, std::span<const std::byte> data, Completion done) override;
   void Receive(int from, Tag tag, std::span<std::byte> data, Completion done) override;
+  void AllReduce(std::span<float> data, int ranks, Completion done) override;
+  Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline) override
+      WEFT_EXCLUDES(registers_mutex_);
   // Receives are cancelled. What MPI can't give up within 100 ms (a peer stands still in mid-transfer) is left to it:
   // then MPI is never called again, so that it does not touch the buffers, and Shutdown refuses.
   void Abort(const Status& cause) override;
@@ -54,10 +59,13 @@ class MpiTransport : public Transport {
   Status Shutdown(TimePoint deadline);
 
  private:
-  explicit MpiTransport(std::shared_ptr<MpiProgress> progress) : progress_(std::move(progress)) {}
+  explicit MpiTransport(std::shared_ptr<MpiProgress> progress) : progress_(std::move(progress)), all_reduce_(*this) {}
 
   // Shared with the thread, which may outlive this object when it hangs in MPI_Init or MPI_Finalize.
   const std::shared_ptr<MpiProgress> progress_;
+  RingAllReduce all_reduce_;
+  Mutex registers_mutex_;  // held while registers are made
+  int next_instance_ WEFT_GUARDED_BY(registers_mutex_) = 0;
 };
 
 // Flushes standard output and error and ends the process without destructors and without MPI_Finalize, which waits for

@@ -70,25 +70,37 @@ Status MpiProgress::Start(const std::shared_ptr<MpiProgress>& self, TimePoint de
 void MpiProgress::Post(Operation operation) {
   // std::function wants something that can be copied.
   auto shared = std::make_shared<Operation>(std::move(operation));
+  PostRun([this, shared](const Status& refusal) {
+    if (refusal.ok()) return Begin(std::move(*shared));
+    shared->done(refusal);
+  });
+}
+
+void MpiProgress::PostRun(std::function<void(const Status&)> run) {
   {
     const MutexLock lock(mutex_);
     if (!ended_) {
-      posted_.emplace_back([this, shared] { Begin(std::move(*shared)); });
+      posted_.emplace_back([this, run = std::move(run)] { run(aborted_); });
       posted_changed_.NotifyOne();
       return;
     }
   }
-  shared->done(CancelledError("MPI is shut down"));
+  run(CancelledError("MPI is shut down"));
 }
 
 void MpiProgress::Abort(const Status& cause) {
-  const Status ran = RunOnThread(
-      [this, cause] {
-        CancelAll(cause);
-        return OkStatus();
-      },
-      TimePoint::max(), "abort");
-  WEFT_CHECK(ran.ok()) << ran.ToString();
+  const auto run = [this](std::function<void()> what) {
+    const Status ran = RunOnThread(
+        [what = std::move(what)] {
+          what();
+          return OkStatus();
+        },
+        TimePoint::max(), "abort");
+    WEFT_CHECK(ran.ok()) << ran.ToString();
+  };
+  run([this, cause] { CancelAll(cause); });
+  // What completions had started meanwhile, such as the next messages of a sum, ends as well.
+  run([] {});
 }
 
 Status MpiProgress::Shutdown(TimePoint deadline) {
@@ -205,10 +217,6 @@ bool MpiProgress::RunPosted() {
 }
 
 void MpiProgress::Begin(Operation operation) {
-  if (!aborted_.ok()) {
-    operation.done(aborted_);
-    return;
-  }
   auto shared = std::make_shared<Operation>(std::move(operation));
   std::size_t offset = 0;
   do {

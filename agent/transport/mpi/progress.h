@@ -40,6 +40,8 @@ class MpiProgress {
   static Status Start(const std::shared_ptr<MpiProgress>& self, TimePoint deadline);
 
   void Post(Operation operation) WEFT_EXCLUDES(mutex_);
+  // Runs `run` on the thread, with OK or with what every operation now ends with.
+  void PostRun(std::function<void(const Status&)> run) WEFT_EXCLUDES(mutex_);
   void Abort(const Status& cause) WEFT_EXCLUDES(mutex_);
   Status Shutdown(TimePoint deadline) WEFT_EXCLUDES(mutex_);
   // Ends the thread (or lets it go, when it hangs in MPI).

@@ -8,17 +8,13 @@
 #include "agent/transport/probe.h"
 #include "agent/transport/transport.h"
 #include "common/clock.h"
-#include "common/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/agent/transport/batch.h"
 #include "tests/agent/transport/every_rank.h"
 
 namespace weft {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(30);
-
-TimePoint Deadline() { return Clock::Steady().Now() + kLimit; }
 
 Tag PushTag(int channel, std::int64_t round = 0) { return Tag(MessageKind::kPush, channel, round); }
 
@@ -32,39 +28,6 @@ std::vector<std::byte> Pattern(std::size_t size, int from, int salt) {
   }
   return bytes;
 }
-
-// Operations that run at once; Wait returns when all have ended.
-class Batch {
- public:
-  Completion Expect(const char* what) {
-    const MutexLock lock(mutex_);
-    ++pending_;
-    return [this, what](const Status& status) {
-      const MutexLock inner(mutex_);
-      if (!status.ok()) errors_.push_back(status.WithContext(what));
-      --pending_;
-      changed_.NotifyAll();
-    };
-  }
-  bool Wait() {
-    const TimePoint deadline = Deadline();
-    const MutexLock lock(mutex_);
-    while (pending_ > 0) {
-      if (!changed_.WaitUntil(mutex_, deadline) && pending_ > 0) return false;
-    }
-    return true;
-  }
-  std::vector<Status> errors() {
-    const MutexLock lock(mutex_);
-    return errors_;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  int pending_ WEFT_GUARDED_BY(mutex_) = 0;
-  std::vector<Status> errors_ WEFT_GUARDED_BY(mutex_);
-};
 
 class TransportSizes : public testing::TestWithParam<std::size_t> {};
 
@@ -290,7 +253,7 @@ TEST(TransportSuite, Probe_BothEnds_GivesATimeForEachSize) {
     for (const ProbeSample& sample : *samples) {
       EXPECT_EQ(sample.bytes, bytes);
       EXPECT_GT(sample.seconds, 0);
-      EXPECT_LT(sample.seconds, ToSeconds(kLimit));
+      EXPECT_LT(sample.seconds, ToSeconds(kTestLimit));
       bytes *= 4;
     }
   });
