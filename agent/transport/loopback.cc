@@ -21,6 +21,8 @@ constexpr Duration kIdleWait = std::chrono::seconds(1);
 
 std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
 
+MessageKind KindOf(Tag tag) { return static_cast<MessageKind>(tag.value() >> (Tag::kChannelBits + Tag::kRoundBits)); }
+
 std::vector<LinkModel> LinksOf(const LoopbackOptions& options, int world_size) {
   if (options.links.empty()) return std::vector<LinkModel>(Index(world_size));
   if (options.links.size() == 1) return std::vector<LinkModel>(Index(world_size), options.links.front());
@@ -36,6 +38,7 @@ struct LoopbackNetwork::Message {
   Completion done;
   std::int64_t death_bytes = -1;  // the sender dies when so many bytes have left; negative: it does not
   bool death_on_arrival = false;
+  bool is_lost = false;           // never arrives
   std::size_t copied = 0;         // bytes of `data` that are in the receiver's buffer already
   std::vector<std::byte> buffer;  // its bytes, once it has arrived before its Receive
 };
@@ -125,6 +128,10 @@ void LoopbackNetwork::Kill(int rank) {
 
 void LoopbackNetwork::Cut(int rank) {
   Post([this, rank] { ApplyCut(rank); });
+}
+
+void LoopbackNetwork::LoseNext(int from, int to, MessageKind kind) {
+  Post([this, from, to, kind] { ++losses_wanted_[{from, to, kind}]; });
 }
 
 RankStatistics LoopbackNetwork::statistics(int rank) {
@@ -266,8 +273,22 @@ void LoopbackNetwork::ApplySend(int from, int to, Tag tag, std::span<const std::
     target.lost.push_back(std::move(message));
     return;
   }
+  message->is_lost = IsLost(target);
   target.in_flight.push_back(std::move(message));
   if (target.in_flight.size() == target.left + 1) StartNext(target);
+}
+
+// Whether the next message of the channel is lost.
+bool LoopbackNetwork::IsLost(Channel& one) {
+  const std::int64_t index = one.posted++;
+  const MessageKind kind = KindOf(one.tag);
+  if (const auto wanted = losses_wanted_.find({one.from, one.to, kind}); wanted != losses_wanted_.end()) {
+    if (--wanted->second == 0) losses_wanted_.erase(wanted);
+    return true;
+  }
+  const auto& kinds = options_.lossy_kinds;
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end() &&
+         RandomLoss(options_.loss_probability, options_.seed, one.from, one.to, one.tag, index);
 }
 
 void LoopbackNetwork::ApplyReceive(int from, int to, Tag tag, std::span<std::byte> data, Completion done) {
@@ -359,20 +380,29 @@ void LoopbackNetwork::StartNext(Channel& one) {
   fluid_.Start({.id = message.id,
                 .from = one.from,
                 .to = one.to,
-                .kind = one.tag.value() >> (Tag::kChannelBits + Tag::kRoundBits),
+                .kind = static_cast<int>(KindOf(one.tag)),
                 .bytes = message.death_bytes < 0 ? size : message.death_bytes},
                now_);
 }
 
 // The message on the wire has left whole, or as far as its sender lives to send it.
 void LoopbackNetwork::Left(Channel& one) {
-  Message& message = *one.in_flight[one.left];
+  std::unique_ptr<Message>& message_at = one.in_flight[one.left];
+  Message& message = *message_at;
   if (message.death_bytes >= 0) {
     const std::size_t limit = static_cast<std::size_t>(message.death_bytes);
     if (one.receives.size() > one.left && one.receives[one.left].data.size() == message.data.size() && limit > 0) {
       std::memcpy(one.receives[one.left].data.data(), message.data.data(), limit);
     }
     ApplyKill(one.from);
+    return;
+  }
+  if (message.is_lost) {
+    const std::unique_ptr<Message> lost = std::move(message_at);
+    one.in_flight.erase(one.in_flight.begin() + static_cast<std::ptrdiff_t>(one.left));
+    if (one.in_flight.size() > one.left) StartNext(one);
+    lost->done(UnavailableError("a message from rank " + std::to_string(one.from) + " to rank " +
+                                std::to_string(one.to) + " was lost"));
     return;
   }
   const Duration delay = RandomDelay(options_.max_delay, options_.seed, one.from, one.to, one.tag, one.sent++);

@@ -40,6 +40,9 @@ struct LoopbackOptions {
   // it): messages with different tags overtake each other.
   Duration max_delay{};
   std::vector<InjectedDeath> deaths{};
+  // Each message of these kinds is lost with this probability, drawn as the delays are.
+  double loss_probability = 0;
+  std::vector<MessageKind> lossy_kinds{};
 };
 
 // All functions may be called from any thread, those marked "waits" not from a completion.
@@ -59,6 +62,10 @@ class LoopbackNetwork {
   // Messages to and from it vanish: an operation with it or by it, in flight or later, ends by Abort or Kill only (but
   // what arrived before can still be received).
   void Cut(int rank);
+
+  // The next message of this kind that `from` sends to `to` is lost: it takes its time on the links and never arrives,
+  // and its Send ends with UNAVAILABLE "... was lost" when its last byte has left. Those after it are not held up.
+  void LoseNext(int from, int to, MessageKind kind);
 
   RankStatistics statistics(int rank);  // waits
   void ResetStatistics();               // waits
@@ -81,7 +88,8 @@ class LoopbackNetwork {
     std::deque<std::unique_ptr<Message>> arrived{};
     std::deque<PostedReceive> receives{};
     std::vector<std::unique_ptr<Message>> lost{};  // by a cut
-    std::int64_t sent = 0;
+    std::int64_t sent = 0;                         // and have left, lost ones not counted
+    std::int64_t posted = 0;                       // by Send
     TimePoint last_arrival{};
   };
   struct Arrival {
@@ -111,6 +119,7 @@ class LoopbackNetwork {
   Channel& channel(int from, int to, Tag tag);
   void StartNext(Channel& channel);
   void Left(Channel& channel);
+  bool IsLost(Channel& channel);
   void Arrive(Channel& channel);
   void Deliver(Message& message, PostedReceive& receive);
   Status RefusalOf(int rank, int peer) const;
@@ -131,10 +140,11 @@ class LoopbackNetwork {
   std::map<std::int64_t, Channel*> on_the_wire_;  // by message id
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::int64_t next_id_ = 0;
-  std::vector<std::int64_t> sent_;  // by rank
-  std::vector<Status> aborted_;     // by rank; OK: not
-  std::vector<bool> dead_;          // by rank
-  std::vector<bool> cut_;           // by rank
+  std::vector<std::int64_t> sent_;                                  // by rank
+  std::map<std::tuple<int, int, MessageKind>, int> losses_wanted_;  // by LoseNext
+  std::vector<Status> aborted_;                                     // by rank; OK: not
+  std::vector<bool> dead_;                                          // by rank
+  std::vector<bool> cut_;                                           // by rank
 
   std::thread thread_;  // last: it uses all the others
 };

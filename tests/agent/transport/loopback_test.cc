@@ -142,6 +142,83 @@ TEST(Loopback, CutInMidTransfer_AbortFreesTheBuffers) {
   EXPECT_EQ(receive.Await(network.endpoint(1)).code(), StatusCode::kCancelled);
 }
 
+TEST(Loopback, LoseNext_ThatMessageNeverArrivesAndItsSenderKnows) {
+  LoopbackNetwork network(3);
+  network.LoseNext(0, 1, MessageKind::kPush);
+  Operation lost(8, std::byte{1});
+  Operation second(8, std::byte{2});
+  Operation other_kind(8, std::byte{3});
+  Operation other_peer(8, std::byte{4});
+  const Tag pull(MessageKind::kPull, 0, 0);
+  other_kind.Send(network.endpoint(0), 1, pull);
+  other_peer.Send(network.endpoint(0), 2, PushTag(0));
+  lost.Send(network.endpoint(0), 1, PushTag(0));
+  second.Send(network.endpoint(0), 1, PushTag(0));
+  Operation received(8);
+  Operation pulled(8);
+  Operation at_2(8);
+  received.Receive(network.endpoint(1), 0, PushTag(0));
+  pulled.Receive(network.endpoint(1), 0, pull);
+  at_2.Receive(network.endpoint(2), 0, PushTag(0));
+  const Status loss = lost.Await(network.endpoint(0));
+  EXPECT_EQ(loss.code(), StatusCode::kUnavailable) << loss;
+  EXPECT_THAT(loss.message(), HasSubstr("from rank 0 to rank 1 was lost"));
+  for (Operation* one : {&second, &other_kind, &other_peer}) EXPECT_EQ(one->Await(network.endpoint(0)), OkStatus());
+  ASSERT_EQ(received.Await(network.endpoint(1)), OkStatus());
+  ASSERT_EQ(pulled.Await(network.endpoint(1)), OkStatus());
+  ASSERT_EQ(at_2.Await(network.endpoint(2)), OkStatus());
+  EXPECT_EQ(received.bytes, second.bytes);
+  EXPECT_EQ(pulled.bytes, other_kind.bytes);
+  EXPECT_EQ(at_2.bytes, other_peer.bytes);
+}
+
+// Which of 1,000 messages of `kind` are lost, of those that are sent one after the other over a slow link.
+std::vector<bool> Losses(std::uint64_t seed, MessageKind kind) {
+  LoopbackNetwork network(2, {.seed = seed, .loss_probability = 0.2, .lossy_kinds = {MessageKind::kPeer}});
+  std::vector<std::unique_ptr<Operation>> sends;
+  for (int i = 0; i < 1000; ++i) {
+    sends.push_back(std::make_unique<Operation>(100));
+    sends.back()->Send(network.endpoint(0), 1, Tag(kind, 0, 0));
+  }
+  std::vector<bool> lost;
+  for (const auto& send : sends) lost.push_back(!send->Await(network.endpoint(0)).ok());
+  return lost;
+}
+
+TEST(Loopback, LossProbability_LosesThatShareOfThoseKinds_TheSameWithOneSeed) {
+  const std::vector<bool> lost = Losses(1, MessageKind::kPeer);
+  // 200 expected; 62 are five standard deviations.
+  EXPECT_NEAR(static_cast<double>(std::count(lost.begin(), lost.end(), true)), 200, 62);
+  EXPECT_EQ(Losses(1, MessageKind::kPeer), lost);
+  EXPECT_NE(Losses(2, MessageKind::kPeer), lost);
+  const std::vector<bool> others = Losses(1, MessageKind::kPush);
+  EXPECT_EQ(std::count(others.begin(), others.end(), true), 0);
+}
+
+TEST(Loopback, LossInMidChannel_LaterReceivesGetTheLaterMessages) {
+  LoopbackNetwork network(2, {.links = {{.egress_bytes_per_second = 1e9, .ingress_bytes_per_second = 1e9}}});
+  std::vector<std::unique_ptr<Operation>> sends;
+  std::vector<std::unique_ptr<Operation>> receives;
+  for (int i = 0; i < 5; ++i) {
+    sends.push_back(std::make_unique<Operation>(200'000, std::byte(i)));
+    receives.push_back(std::make_unique<Operation>(200'000));
+    receives.back()->Receive(network.endpoint(1), 0, PushTag(0));
+  }
+  for (int i = 0; i < 5; ++i) {
+    if (i == 2) network.LoseNext(0, 1, MessageKind::kPush);
+    sends[static_cast<std::size_t>(i)]->Send(network.endpoint(0), 1, PushTag(0));
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(sends[static_cast<std::size_t>(i)]->Await(network.endpoint(0)).ok(), i != 2) << i;
+  }
+  for (int i = 0; i < 4; ++i) {
+    Operation& receive = *receives[static_cast<std::size_t>(i)];
+    ASSERT_EQ(receive.Await(network.endpoint(1)), OkStatus());
+    EXPECT_EQ(receive.bytes, sends[static_cast<std::size_t>(i < 2 ? i : i + 1)]->bytes) << i;
+  }
+  network.endpoint(1).Abort(InternalError("stop"));
+}
+
 // The order in which one message for each of `tags` tags arrives, under injected delays.
 std::vector<int> OrderOfArrival(int tags, std::uint64_t seed) {
   LoopbackNetwork network(2, {.seed = seed, .max_delay = std::chrono::milliseconds(20)});
