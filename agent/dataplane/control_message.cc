@@ -47,7 +47,7 @@ Result<ControlMessage> DecodeControl(std::span<const std::byte, kControlBytes> b
     return DataLossError("control message: version " + std::to_string(version) + " is not " + std::to_string(kVersion));
   }
   const int kind = Get<std::uint8_t>(bytes, 5);
-  if (kind < 1 || kind > 4) return DataLossError("control message: unknown kind " + std::to_string(kind));
+  if (kind < 1 || kind > 7) return DataLossError("control message: unknown kind " + std::to_string(kind));
   ControlMessage message;
   message.kind = static_cast<ControlKind>(kind);
   message.last = Get<std::uint8_t>(bytes, 6) != 0;

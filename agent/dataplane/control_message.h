@@ -1,4 +1,4 @@
-// The 64 bytes that a worker and a server exchange beside the payloads; docs/format/parameter-server-messages.md shows
+// The 64 bytes that two ranks exchange beside the payloads; docs/format/parameter-server-messages.md shows
 // them byte by byte.
 #pragma once
 
@@ -17,6 +17,10 @@ enum class ControlKind : std::uint8_t {
   kGrant = 2,    // server: the pull follows; with admission, also: push now
   kGoodbye = 3,  // worker: I have finished; server: seen
   kFailure = 4,  // I end with `code` because of `rank`
+  // Among the workers of a strategy without servers, beside goodbye and failure.
+  kBarrier = 5,  // I have come to barrier number `round`
+  kQuery = 6,    // how many sums have you begun?
+  kAnswer = 7,   // `round` of them
 };
 
 struct ControlMessage {

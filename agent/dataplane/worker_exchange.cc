@@ -322,7 +322,10 @@ void WorkerExchange::OnControl(const ControlArrived& event) {
       return;
     }
     case ControlKind::kRequest:
-      Fail(FailedPreconditionError(ServerName(event.server) + " sent a request"), workers_ + event.server);
+    case ControlKind::kBarrier:
+    case ControlKind::kQuery:
+    case ControlKind::kAnswer:
+      Fail(FailedPreconditionError(ServerName(event.server) + " sent what servers do not"), workers_ + event.server);
       return;
   }
 }

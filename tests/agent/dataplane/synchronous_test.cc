@@ -14,22 +14,6 @@ namespace {
 constexpr std::int64_t kSamples = 13;  // a joined batch: divides evenly by none of the numbers of workers but 1
 const std::vector<std::int64_t> kLayers = {6, 0, 9, 1, 5};
 
-// The mean gradient of (w.x - y)^2 / 2 over samples [from, to) of iteration t's batch.
-void Gradient(std::span<const float> weights, std::span<float> gradients, std::int64_t t, std::int64_t from,
-              std::int64_t to) {
-  std::vector<double> sum(weights.size());
-  for (std::int64_t n = from; n < to; ++n) {
-    const std::vector<float> x =
-        ToyWeights(static_cast<std::int64_t>(weights.size()), static_cast<std::uint32_t>(1000 + t * kSamples + n));
-    double error = -static_cast<double>(x[0]) * 2 - 1;
-    for (std::size_t i = 0; i < x.size(); ++i) error += static_cast<double>(x[i]) * static_cast<double>(weights[i]);
-    for (std::size_t i = 0; i < x.size(); ++i) sum[i] += error * static_cast<double>(x[i]);
-  }
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    gradients[i] = to > from ? static_cast<float>(sum[i] / static_cast<double>(to - from)) : 0.0F;
-  }
-}
-
 // Uneven shares; with 5 workers the first has none.
 std::int64_t Cut(int k, int workers) { return kSamples * k * k / (workers * workers); }
 
@@ -52,7 +36,7 @@ class SynchronousTest : public testing::TestWithParam<Case> {
     const int k = workers;
     run.gradient = [k](ToyWorker& worker, std::int64_t t) {
       const std::int64_t from = Cut(worker.index, k), to = Cut(worker.index + 1, k);
-      Gradient(worker.weights, worker.gradients, t, from, to);
+      ToyRegression(worker.weights, worker.gradients, {.t = t, .samples = kSamples, .from = from, .to = to});
       return to - from;
     };
     return run;
@@ -61,7 +45,7 @@ class SynchronousTest : public testing::TestWithParam<Case> {
   static std::vector<float> PlainSgd(std::int64_t iterations) {
     std::vector<float> weights = ToyWeights(ToyCount(kLayers), 7), gradients(weights.size()), velocity(weights.size());
     for (std::int64_t t = 1; t <= iterations; ++t) {
-      Gradient(weights, gradients, t, 0, kSamples);
+      ToyRegression(weights, gradients, {.t = t, .samples = kSamples, .from = 0, .to = kSamples});
       SgdStep(weights, gradients, velocity, {.learning_rate = 0.02F, .momentum = 0.9F, .weight_decay = 0}, t == 1);
     }
     return weights;

@@ -71,6 +71,19 @@ std::vector<float> ToyWeights(std::int64_t count, std::uint32_t seed) {
   return values;
 }
 
+void ToyRegression(std::span<const float> weights, std::span<float> gradients, const ToyBatch& batch) {
+  std::vector<double> sum(weights.size());
+  for (std::int64_t n = batch.from; n < batch.to; ++n) {
+    const std::vector<float> x = ToyWeights(static_cast<std::int64_t>(weights.size()),
+                                            static_cast<std::uint32_t>(1000 + batch.t * batch.samples + n));
+    double error = -static_cast<double>(x[0]) * 2 - 1;
+    for (std::size_t i = 0; i < x.size(); ++i) error += static_cast<double>(x[i]) * static_cast<double>(weights[i]);
+    for (std::size_t i = 0; i < x.size(); ++i) sum[i] += error * static_cast<double>(x[i]);
+  }
+  const auto count = static_cast<double>(batch.to - batch.from);
+  for (std::size_t i = 0; i < sum.size(); ++i) gradients[i] = count > 0 ? static_cast<float>(sum[i] / count) : 0.0F;
+}
+
 namespace {
 
 Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, LoopbackNetwork& network, ToyResult& result,

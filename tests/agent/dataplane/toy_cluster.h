@@ -45,6 +45,15 @@ struct ToyWorker {
 // The gradients of all layers in iteration t; returns the samples.
 using ToyGradient = std::function<std::int64_t(ToyWorker& worker, std::int64_t iteration)>;
 
+// Linear regression: the mean gradient of (w.x - y)^2 / 2 over samples [from, to) of iteration t's joined batch.
+struct ToyBatch {
+  std::int64_t t = 1;
+  std::int64_t samples = 1;  // in the joined batch
+  std::int64_t from = 0;
+  std::int64_t to = 1;
+};
+void ToyRegression(std::span<const float> weights, std::span<float> gradients, const ToyBatch& batch);
+
 struct ToyRun {
   ToyShape shape;
   ParameterServerOptions options;
