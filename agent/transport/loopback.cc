@@ -10,6 +10,7 @@
 #include "agent/transport/all_reduce.h"
 #include "agent/transport/random_delay.h"
 #include "agent/transport/register_service.h"
+#include "agent/transport/shared_registers.h"
 #include "common/check.h"
 
 namespace weft {
@@ -87,12 +88,18 @@ class LoopbackNetwork::Endpoint : public Transport {
 Result<std::unique_ptr<Registers>> LoopbackNetwork::Endpoint::MakeRegisters(const RegistersOptions& options,
                                                                             TimePoint deadline) {
   const RegisterMechanism mechanism = options.mechanism.value_or(RegisterMechanism::kService);
-  if (mechanism != RegisterMechanism::kService) {
+  if (mechanism != RegisterMechanism::kService && mechanism != RegisterMechanism::kSharedMemory) {
     return UnimplementedError(std::string("the loopback has no registers by ") + Name(mechanism));
   }
   const MutexLock lock(registers_mutex_);
   WEFT_ASSIGN_OR_RETURN(const int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
-  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, "ranks are threads"));
+  if (mechanism == RegisterMechanism::kSharedMemory) {
+    WEFT_ASSIGN_OR_RETURN(std::unique_ptr<SharedRegisters> made,
+                          SharedRegisters::Make(*this, options, instance, deadline));
+    return std::unique_ptr<Registers>(std::move(made));
+  }
+  return std::unique_ptr<Registers>(
+      std::make_unique<RegisterService>(*this, options, instance, "the ranks are threads"));
 }
 
 LoopbackNetwork::LoopbackNetwork(int world_size, LoopbackOptions options)

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/transport/register_tags.h"
 #include "agent/transport/rendezvous.h"
 #include "common/check.h"
 #include "common/mutex.h"
@@ -28,13 +29,6 @@ struct Request {
   std::uint64_t operand = 0;
 };
 static_assert(sizeof(Request) == 40);
-
-// What a channel of an instance carries.
-enum class Channel { kRequest = 0, kAnswer = 1, kData = 2 };
-constexpr int kChannels = 4;
-// Above the channels of all instances.
-constexpr int kAgreementChannel = Tag::kMaxChannel;
-static_assert((RegisterService::kMaxInstance + 1) * kChannels <= kAgreementChannel);
 
 }  // namespace
 
@@ -99,8 +93,8 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
   };
 
   Peer& PeerOf(int rank) WEFT_REQUIRES(mutex_) { return peers_[static_cast<std::size_t>(rank)]; }
-  Tag TagOf(Channel channel, std::uint32_t slot) const {
-    return Tag(MessageKind::kRegister, instance_ * kChannels + static_cast<int>(channel), slot);
+  Tag TagOf(RegisterChannel channel, std::uint32_t slot) const {
+    return RegisterTag(instance_, channel, static_cast<int>(slot));
   }
   void FetchInto(const Request& request, std::vector<std::byte>& before) {
     const std::uint64_t word =
@@ -111,24 +105,24 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
   // The asking side.
 
   void Ask(const std::shared_ptr<Operation>& operation) {
-    transport_.Send(operation->rank, TagOf(Channel::kRequest, 0), std::as_bytes(std::span(&operation->request, 1)),
-                    [self = shared_from_this(), operation](const Status& status) {
-                      if (!status.ok()) return self->End(operation, status);
-                      if (operation->request.kind != RequestKind::kPut) return self->AwaitAnswer(operation);
-                      const Tag tag = self->TagOf(Channel::kData, operation->request.slot);
-                      self->SendAgain(operation->rank, tag, operation->data, kTries,
-                                      [self, operation](const Status& sent) {
-                                        // The peer still expects the data: the slot is not used again.
-                                        if (!sent.ok()) return operation->done(sent);
-                                        self->AwaitAnswer(operation);
-                                      });
-                    });
+    transport_.Send(
+        operation->rank, TagOf(RegisterChannel::kRequest, 0), std::as_bytes(std::span(&operation->request, 1)),
+        [self = shared_from_this(), operation](const Status& status) {
+          if (!status.ok()) return self->End(operation, status);
+          if (operation->request.kind != RequestKind::kPut) return self->AwaitAnswer(operation);
+          const Tag tag = self->TagOf(RegisterChannel::kData, operation->request.slot);
+          self->SendAgain(operation->rank, tag, operation->data, kTries, [self, operation](const Status& sent) {
+            // The peer still expects the data: the slot is not used again.
+            if (!sent.ok()) return operation->done(sent);
+            self->AwaitAnswer(operation);
+          });
+        });
   }
 
   void AwaitAnswer(const std::shared_ptr<Operation>& operation) {
     const std::span<std::byte> into =
         operation->request.kind == RequestKind::kPut ? std::span<std::byte>() : std::span<std::byte>(*operation->data);
-    transport_.Receive(operation->rank, TagOf(Channel::kAnswer, operation->request.slot), into,
+    transport_.Receive(operation->rank, TagOf(RegisterChannel::kAnswer, operation->request.slot), into,
                        [self = shared_from_this(), operation](const Status& status) { self->End(operation, status); });
   }
 
@@ -153,7 +147,7 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
 
   void ServeNext(int peer) {
     auto request = std::make_shared<Request>();
-    transport_.Receive(peer, TagOf(Channel::kRequest, 0), std::as_writable_bytes(std::span(request.get(), 1)),
+    transport_.Receive(peer, TagOf(RegisterChannel::kRequest, 0), std::as_writable_bytes(std::span(request.get(), 1)),
                        [self = shared_from_this(), peer, request](const Status& status) {
                          if (!status.ok()) return;  // the peer is gone, or the transport ends
                          self->ServeNext(peer);
@@ -164,11 +158,11 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
   void Answer(int peer, const Request& request) {
     CheckWords(request.offset, request.bytes, local().size());
     const std::span<std::byte> words = local().subspan(request.offset, request.bytes);
-    const Tag answer = TagOf(Channel::kAnswer, request.slot);
+    const Tag answer = TagOf(RegisterChannel::kAnswer, request.slot);
     // Not the words themselves: those change while they are sent, and a transport reads them by the byte.
     auto data = std::make_shared<std::vector<std::byte>>(request.bytes);
     if (request.kind == RequestKind::kPut) {
-      transport_.Receive(peer, TagOf(Channel::kData, request.slot), *data,
+      transport_.Receive(peer, TagOf(RegisterChannel::kData, request.slot), *data,
                          [self = shared_from_this(), peer, answer, words, data](const Status& status) {
                            if (!status.ok()) return;
                            StoreWords(*data, words);
@@ -204,7 +198,7 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
 RegisterService::RegisterService(Transport& transport, const RegistersOptions& options, int instance,
                                  std::string reason)
     : state_(std::make_shared<State>(transport, options, instance)), reason_(std::move(reason)) {
-  WEFT_CHECK(instance >= 0 && instance <= kMaxInstance) << instance;
+  WEFT_CHECK(instance >= 0 && instance <= kMaxRegisterInstance) << instance;
   state_->Serve();
 }
 
@@ -238,18 +232,17 @@ void RegisterService::Fetch(int rank, std::size_t offset, FetchOperation operati
 }
 
 Result<int> AgreeOnInstance(Transport& transport, int ranks, int& next, TimePoint deadline) {
-  const Tag tag(MessageKind::kRegister, kAgreementChannel, ranks);
-  WEFT_ASSIGN_OR_RETURN(
-      const std::vector<std::vector<std::byte>> numbers,
-      ExchangeWithAll(transport, ranks, tag, std::as_bytes(std::span(&next, 1)), deadline, "the making of registers"));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> numbers,
+                        ExchangeWithAll(transport, ranks, RegisterInstanceTag(ranks),
+                                        std::as_bytes(std::span(&next, 1)), deadline, "the making of registers"));
   int instance = 0;
   for (const std::vector<std::byte>& bytes : numbers) {
     int number = 0;
     std::memcpy(&number, bytes.data(), sizeof(number));
     instance = std::max(instance, number);
   }
-  if (instance > RegisterService::kMaxInstance) {
-    return ResourceExhaustedError("more than " + std::to_string(RegisterService::kMaxInstance) +
+  if (instance > kMaxRegisterInstance) {
+    return ResourceExhaustedError("more than " + std::to_string(kMaxRegisterInstance) +
                                   " registers were made over one transport");
   }
   next = instance + 1;

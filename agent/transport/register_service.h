@@ -24,8 +24,6 @@ class RegisterService : public Registers {
   // all come here when operations begin. The memory and its answers live as long as the transport's messages.
   RegisterService(Transport& transport, const RegistersOptions& options, int instance, std::string reason);
 
-  static constexpr int kMaxInstance = 1000;
-
   RegisterMechanism mechanism() const override { return RegisterMechanism::kService; }
   const std::string& reason() const override { return reason_; }
   std::span<std::byte> local() override;

@@ -8,6 +8,7 @@
 
 #include "agent/transport/mpi/progress.h"
 #include "agent/transport/register_service.h"
+#include "agent/transport/shared_registers.h"
 #include "common/check.h"
 
 namespace weft {
@@ -53,13 +54,19 @@ void MpiTransport::AllReduce(std::span<float> data, int ranks, Completion done) 
 }
 
 Result<std::unique_ptr<Registers>> MpiTransport::MakeRegisters(const RegistersOptions& options, TimePoint deadline) {
-  const RegisterMechanism mechanism = options.mechanism.value_or(RegisterMechanism::kService);
-  if (mechanism != RegisterMechanism::kService) {
-    return UnimplementedError(std::string("no registers yet by ") + Name(mechanism));
-  }
   const MutexLock lock(registers_mutex_);
-  WEFT_ASSIGN_OR_RETURN(const int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
-  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, "the only one"));
+  WEFT_ASSIGN_OR_RETURN(int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+  std::string not_shared = "asked for";
+  if (!options.mechanism || options.mechanism == RegisterMechanism::kSharedMemory) {
+    auto shared = SharedRegisters::Make(*this, options, instance, deadline);
+    if (shared.ok()) return std::unique_ptr<Registers>(std::move(shared).value());
+    if (options.mechanism || shared.status().code() != StatusCode::kUnimplemented) return shared.status();
+    not_shared = "memory is not shared (" + shared.status().message() + ")";
+  }
+  if (options.mechanism && options.mechanism != RegisterMechanism::kService) {
+    return UnimplementedError(std::string("no registers by ") + Name(*options.mechanism));
+  }
+  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, not_shared));
 }
 
 void MpiTransport::Abort(const Status& cause) { progress_->Abort(cause); }
