@@ -41,6 +41,7 @@ std::optional<ParsedJob> LoadJobFile(const JobFileOptions& options) {
     return std::nullopt;
   }
   ParsedJob job = ParseJob(*text, options.overrides);
+  for (const std::string& note : job.notes) std::fprintf(stderr, "%s: %s\n", options.path.c_str(), note.c_str());
   if (job.ok()) return job;
   for (const JobError& error : job.errors) {
     const std::string line = error.line > 0 ? ":" + std::to_string(error.line) : "";

@@ -22,7 +22,7 @@ struct JobFileOptions {
 void AddJobFileOptions(CLI::App& command, JobFileOptions* options);
 
 // Reads and checks the file. On errors writes each to stderr, "FILE:LINE: what", and returns nullopt: the exit code is
-// kExitBadInput then. Takes "-" for stdin.
+// kExitBadInput then. Writes the job's notes there too. Takes "-" for stdin.
 std::optional<ParsedJob> LoadJobFile(const JobFileOptions& options);
 
 // The line that tells which fields have no meaning outside a cluster: "FILE: unused outside a cluster: image, …"; empty

@@ -39,15 +39,6 @@ std::string ShownNumber(double number) {
   return out.str();
 }
 
-// "InterleavedPS", "interleaved-ps" and "INTERLEAVED_PS" alike.
-std::string Folded(std::string_view text) {
-  std::string folded;
-  for (const char c : text) {
-    if (c != '-' && c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return folded;
-}
-
 std::string Join(const std::vector<std::string>& names) {
   std::string joined;
   for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
@@ -285,8 +276,7 @@ class FieldChecker {
     if (node.kind == Kind::kScalar) {
       it = std::find(choices.begin(), choices.end(), node.scalar);
       if (it == choices.end() && node.from_override) {
-        it = std::find_if(choices.begin(), choices.end(),
-                          [&](const std::string& choice) { return Folded(choice) == Folded(node.scalar); });
+        it = std::find(choices.begin(), choices.end(), LooseName(node.scalar, choices));
       }
     }
     if (it == choices.end()) {

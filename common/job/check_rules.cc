@@ -5,9 +5,12 @@
 #include <string>
 
 #include "common/job/fields.h"
+#include "common/math/topology.h"
 
 namespace weft {
 namespace {
+
+constexpr char kParameterServer[] = "spec.strategy.parameterServer";
 
 bool HasServers(StrategyType type) {
   return type == StrategyType::kAuto || type == StrategyType::kInterleavedPS || type == StrategyType::kMergedPS ||
@@ -57,7 +60,9 @@ class RuleChecker {
   }
 
   void CheckUnions() {
+    std::string refused;  // the last; one line is enough for it and all below it
     for (const auto& [path, line] : readings_.lines) {
+      if (!refused.empty() && path.starts_with(refused + ".")) continue;
       const Field* field = FindField(path);
       if (!field->only_with) continue;
       const auto& [selector, values] = *field->only_with;
@@ -68,7 +73,13 @@ class RuleChecker {
       if (std::find(values.begin(), values.end(), choice) != values.end()) continue;
       std::string allowed;
       for (const std::string& value : values) allowed += (allowed.empty() ? "" : ", ") + value;
-      Refuse(path, "is only for " + std::string(DisplayPath(selector)) + " " + allowed + ", not " + choice);
+      refused = path;
+      // Servers without a strategy for them go into the same line.
+      std::string more;
+      if (path == kParameterServer && ServersWithoutUse()) {
+        more = "; so are servers (server.replicas: " + std::to_string(spec_.server.replicas) + ")";
+      }
+      Refuse(path, "is only for " + std::string(DisplayPath(selector)) + " " + allowed + ", not " + choice + more);
     }
   }
 
@@ -101,28 +112,34 @@ class RuleChecker {
         strategy.swarm.quantization_bits == 1) {
       Refuse("spec.strategy.swarm.quantization.bits", "1 is not 0 or 2 to 16");
     }
-    CheckTopology("spec.strategy.swarm.topology", strategy.swarm.topology);
-    CheckTopology("spec.strategy.decentralized.topology", strategy.decentralized.topology);
+    switch (strategy.type) {
+      case StrategyType::kSwarm:
+        return CheckTopology("spec.strategy.swarm", strategy.swarm.topology);
+      case StrategyType::kDPSGD:
+      case StrategyType::kADPSGD:
+      case StrategyType::kSGP:
+        return CheckTopology("spec.strategy.decentralized", strategy.decentralized.topology);
+      default:
+        return;
+    }
   }
 
-  void CheckTopology(const std::string& path, const TopologySpec& topology) {
+  // `above` is what holds the topology.
+  void CheckTopology(const std::string& above, const TopologySpec& topology) {
+    const std::string path = above + ".topology";
     if (!Sound({path + ".type", path + ".degree", path + ".edges"})) return;
     if (topology.type == TopologyType::kRandomRegular && !readings_.Given(path + ".degree")) {
-      Refuse(path + ".degree", "is missing, which type RandomRegular needs");
+      return Refuse(path + ".degree", "is missing, which type RandomRegular needs");
     }
     if (topology.type == TopologyType::kEdgeList && topology.edges.empty()) {
-      Refuse(path + ".edges", "is missing, which type EdgeList needs");
+      return Refuse(path + ".edges", "is missing, which type EdgeList needs");
     }
-    if (topology.type == TopologyType::kEdgeList && Sound({"spec.worker.replicas", "spec.worker.maxReplicas"})) {
-      for (const auto& [a, b] : topology.edges) {
-        const std::string edge = std::to_string(a) + "-" + std::to_string(b);
-        if (a == b) return Refuse(path + ".edges", edge + " joins a worker with itself");
-        if (std::max(a, b) >= spec_.worker.max_replicas) {
-          return Refuse(path + ".edges", edge + " names a rank that is not below worker.maxReplicas " +
-                                             std::to_string(spec_.worker.max_replicas));
-        }
-      }
-    }
+    if (!Sound({"spec.worker.replicas", "spec.training.seed"})) return;
+    const Status status = Topology::Make(topology, spec_.worker.replicas, spec_.training.seed).status();
+    if (status.ok()) return;
+    // "topology.edges: what" of `above`.
+    const std::string field = above + "." + status.message().substr(0, status.message().find(": "));
+    Refuse(field, status.message().substr(status.message().find(": ") + 2));
   }
 
   void CheckModelAndData() {
@@ -187,9 +204,14 @@ class RuleChecker {
     if (HasServers(spec_.strategy.type) && servers < 1) {
       Refuse("spec.server.replicas", std::to_string(servers) + " is below 1, which strategy " + type + " needs");
     }
-    if (!HasServers(spec_.strategy.type) && servers > 0) {
+    if (ServersWithoutUse() && !readings_.Given(kParameterServer)) {
       Refuse("spec.server.replicas", std::to_string(servers) + " is above 0, but strategy " + type + " has no servers");
     }
+  }
+
+  bool ServersWithoutUse() const {
+    return Sound({"spec.strategy.type", "spec.server.replicas"}) && !HasServers(spec_.strategy.type) &&
+           spec_.server.replicas > 0;
   }
 
   bool Sound(const std::vector<std::string>& paths) const {

@@ -1,208 +1,12 @@
 #include "common/job/fields.h"
 
-#include <concepts>
-#include <limits>
 #include <map>
-#include <sstream>
-#include <type_traits>
 
 #include "common/check.h"
+#include "common/job/field_rows.h"
 
 namespace weft {
 namespace {
-
-constexpr std::int64_t kMaxPathLength = 4096;
-
-// The place of a field in a JobSpec, const or not.
-#define WEFT_AT(member) [](auto& spec) -> auto& { return spec.member; }
-
-template <typename T>
-struct IsOptional : std::false_type {};
-template <typename T>
-struct IsOptional<std::optional<T>> : std::true_type {};
-
-template <typename T>
-std::string ToText(const T& value) {
-  std::ostringstream out;
-  if constexpr (std::same_as<T, bool>) {
-    out << (value ? "true" : "false");
-  } else {
-    out << value;
-  }
-  return out.str();
-}
-std::string ToText(const std::string& value) { return value.empty() ? "" : value; }
-template <typename T>
-std::string ToText(const std::optional<T>& value) {
-  return value ? ToText(*value) : "";
-}
-template <typename T>
-std::string ToText(const std::vector<T>& values) {
-  std::string text;
-  for (const T& value : values) text += (text.empty() ? "" : ", ") + ToText(value);
-  return values.empty() ? "" : "[" + text + "]";
-}
-
-// A line of the table in the making. Each method returns the row, so that a line reads as a sentence.
-struct Row {
-  Field field;
-
-  Row Range(double minimum, double maximum) && {
-    field.minimum = minimum;
-    field.maximum = maximum;
-    return std::move(*this);
-  }
-  Row AtLeast(double minimum) && {
-    field.minimum = minimum;
-    return std::move(*this);
-  }
-  Row Above(double minimum) && {
-    field.minimum = minimum;
-    field.minimum_excluded = true;
-    return std::move(*this);
-  }
-  Row AtMost(double maximum) && {
-    field.maximum = maximum;
-    return std::move(*this);
-  }
-  Row Below(double maximum) && {
-    field.maximum = maximum;
-    field.maximum_excluded = true;
-    return std::move(*this);
-  }
-  Row Length(std::int64_t minimum, std::int64_t maximum) && {
-    field.min_length = minimum;
-    field.max_length = maximum;
-    return std::move(*this);
-  }
-  Row Required() && {
-    field.required = true;
-    field.default_text.clear();
-    return std::move(*this);
-  }
-  Row ClusterOnly() && {
-    field.cluster_only = true;
-    return std::move(*this);
-  }
-  Row OnlyWith(std::string selector, std::vector<std::string> values) && {
-    field.only_with = {std::move(selector), std::move(values)};
-    return std::move(*this);
-  }
-  Row Default(std::string text) && {
-    field.default_text = std::move(text);
-    return std::move(*this);
-  }
-};
-
-Row Plain(FieldType type, std::string path, std::string doc) {
-  Row row;
-  row.field.path = std::move(path);
-  row.field.type = type;
-  row.field.doc = std::move(doc);
-  return row;
-}
-
-Row Object(std::string path, std::string doc) { return Plain(FieldType::kObject, std::move(path), std::move(doc)); }
-Row Map(std::string path, std::string doc) { return Plain(FieldType::kMap, std::move(path), std::move(doc)); }
-Row List(std::string path, std::string doc) { return Plain(FieldType::kList, std::move(path), std::move(doc)); }
-
-// A scalar or list that the spec keeps at `at`: its type says the field's, its value in JobSpec{} is the default.
-template <typename At>
-Row Value(std::string path, At at, std::string doc) {
-  using Member = std::remove_cvref_t<decltype(at(std::declval<JobSpec&>()))>;
-  static const JobSpec kDefaults;
-  Row row = Plain(FieldType::kObject, std::move(path), std::move(doc));
-  Field& field = row.field;
-  field.default_text = ToText(at(kDefaults));
-  if constexpr (std::same_as<Member, bool>) {
-    field.type = FieldType::kBool;
-    field.set = [at](JobSpec& spec, const FieldValue& value) { at(spec) = std::get<bool>(value); };
-  } else if constexpr (std::integral<Member>) {
-    field.type = FieldType::kInteger;
-    if constexpr (sizeof(Member) < sizeof(std::int64_t)) {
-      field.maximum = static_cast<double>(std::numeric_limits<Member>::max());
-    }
-    field.set = [at](JobSpec& spec, const FieldValue& value) {
-      at(spec) = static_cast<Member>(std::get<std::int64_t>(value));
-    };
-  } else if constexpr (std::same_as<Member, double> || std::same_as<Member, std::optional<double>>) {
-    field.type = FieldType::kNumber;
-    field.set = [at](JobSpec& spec, const FieldValue& value) { at(spec) = std::get<double>(value); };
-  } else if constexpr (std::same_as<Member, std::string>) {
-    field.type = FieldType::kString;
-    field.max_length = kMaxPathLength;
-    field.set = [at](JobSpec& spec, const FieldValue& value) { at(spec) = std::get<std::string>(value); };
-  } else if constexpr (std::same_as<Member, std::vector<double>>) {
-    field.type = FieldType::kNumbers;
-    field.set = [at](JobSpec& spec, const FieldValue& value) { at(spec) = std::get<std::vector<double>>(value); };
-  } else {
-    static_assert(std::same_as<Member, std::vector<int>>);
-    field.type = FieldType::kIntegers;
-    field.set = [at](JobSpec& spec, const FieldValue& value) {
-      at(spec).clear();
-      for (const std::int64_t item : std::get<std::vector<std::int64_t>>(value)) {
-        at(spec).push_back(static_cast<int>(item));
-      }
-    };
-  }
-  return row;
-}
-
-// `choices` in the order of the enum's values.
-template <typename At>
-Row Enum(std::string path, At at, std::vector<std::string> choices, std::string doc) {
-  using Member = std::remove_cvref_t<decltype(at(std::declval<JobSpec&>()))>;
-  static const JobSpec kDefaults;
-  Row row = Plain(FieldType::kEnum, std::move(path), std::move(doc));
-  row.field.default_text = choices.at(static_cast<std::size_t>(at(kDefaults)));
-  row.field.choices = std::move(choices);
-  row.field.set = [at](JobSpec& spec, const FieldValue& value) {
-    at(spec) = static_cast<Member>(std::get<std::int64_t>(value));
-  };
-  return row;
-}
-
-// One that the spec does not keep.
-Row FreeEnum(std::string path, std::vector<std::string> choices, std::string doc) {
-  Row row = Plain(FieldType::kEnum, std::move(path), std::move(doc));
-  row.field.choices = std::move(choices);
-  return row;
-}
-Row FreeString(std::string path, std::int64_t max_length, std::string doc) {
-  Row row = Plain(FieldType::kString, std::move(path), std::move(doc));
-  row.field.max_length = max_length;
-  return row;
-}
-Row FreeInteger(std::string path, std::string doc) {
-  return Plain(FieldType::kInteger, std::move(path), std::move(doc));
-}
-Row FreeBool(std::string path, std::string doc) { return Plain(FieldType::kBool, std::move(path), std::move(doc)); }
-
-// The overlay graph of a strategy whose nodes average with neighbours, at `path`.
-template <typename AtType, typename AtDegree, typename AtEdges>
-void AddTopology(std::vector<Row>& rows, const std::string& path, AtType at_type, AtDegree at_degree,
-                 AtEdges at_edges) {
-  const std::string type = path + ".type";
-  rows.push_back(Object(path, "Which nodes are neighbours."));
-  rows.push_back(Enum(type, at_type,
-                      {"Complete", "Ring", "Torus", "Hypercube", "RandomRegular", "Dragonfly", "EdgeList"},
-                      "The graph's kind."));
-  rows.push_back(Value(path + ".degree", at_degree, "Neighbours of each node.")
-                     .Range(1, 1023)
-                     .Default("")
-                     .OnlyWith(type, {"RandomRegular"}));
-  Row edges = Plain(FieldType::kPairs, path + ".edges", "Pairs of neighbours, as ranks from 0: `[[0, 1], [1, 2]]`.");
-  edges.field.minimum = 0;
-  edges.field.maximum = 1023;
-  edges.field.max_length = 10'000;
-  edges.field.set = [at_edges](JobSpec& spec, const FieldValue& value) {
-    at_edges(spec).clear();
-    for (const auto& [a, b] : std::get<std::vector<std::pair<std::int64_t, std::int64_t>>>(value)) {
-      at_edges(spec).emplace_back(static_cast<int>(a), static_cast<int>(b));
-    }
-  };
-  rows.push_back(std::move(edges).OnlyWith(type, {"EdgeList"}));
-}
 
 void AddHead(std::vector<Row>& rows) {
   rows.push_back(FreeEnum("apiVersion", {"weft.dev/v1alpha1"}, "The format's version.").Required());
@@ -234,78 +38,6 @@ void AddHead(std::vector<Row>& rows) {
                      .Default("weft.dev/operator")
                      .ClusterOnly());
   rows.push_back(FreeString("spec.image", 1024, "The image of all pods.").Default("(the chart's)").ClusterOnly());
-}
-
-void AddStrategy(std::vector<Row>& rows) {
-  const std::string type = "spec.strategy.type";
-  rows.push_back(Object("spec.strategy", "How the workers learn from each other."));
-  rows.push_back(Enum(type, WEFT_AT(strategy.type),
-                      {"Auto", "InterleavedPS", "MergedPS", "BulkSynchronousPS", "Swarm", "AllReduce", "LocalSGD",
-                       "DPSGD", "ADPSGD", "SGP"},
-                      "The strategy. `InterleavedPS`: parameter servers, transfers staggered over iterations and "
-                      "workers, elastic averaging. `MergedPS`: synchronous SGD, layers merged into groups. "
-                      "`BulkSynchronousPS`: the same layer by layer. `Auto`: at present `InterleavedPS`."));
-  const std::string ps = "spec.strategy.parameterServer";
-  rows.push_back(Object(ps, "Of the parameter-server strategies.")
-                     .OnlyWith(type, {"Auto", "InterleavedPS", "MergedPS", "BulkSynchronousPS"}));
-  rows.push_back(Value(ps + ".period", WEFT_AT(strategy.parameter_server.period),
-                       "T: every group of layers synchronizes once in so many iterations. 0: the plan chooses. "
-                       "More means less traffic and staler weights.")
-                     .Range(0, 1024));
-  rows.push_back(Enum(ps + ".fusion", WEFT_AT(strategy.parameter_server.fusion), {"PerLayer", "MGWFBP", "Optimal"},
-                      "Which consecutive layers are sent as one group. `MGWFBP`: the greedy merge of MG-WFBP. "
-                      "`Optimal`: the partition whose last transfer ends earliest."));
-  rows.push_back(Enum(ps + ".phase", WEFT_AT(strategy.parameter_server.phase), {"Figure", "Formula"},
-                      "When group i synchronizes, t the iteration from 1: (t + i) mod T = 0, or i mod T = t mod T."));
-  rows.push_back(Enum(ps + ".window", WEFT_AT(strategy.parameter_server.window), {"AfterBackward", "WholeIteration"},
-                      "Where a group's time on the link lies: behind its gradients, or anywhere in the iteration."));
-  rows.push_back(Enum(ps + ".tail", WEFT_AT(strategy.parameter_server.tail), {"Half", "Measured"},
-                      "What stands for the next forward in the last windows: half of what is left of backward, or the "
-                      "measured forward times."));
-  rows.push_back(Enum(ps + ".apply", WEFT_AT(strategy.parameter_server.apply), {"Deadline", "Late"},
-                      "When a pulled centre is applied: before the group's next forward, which waits for it, or at "
-                      "the group's next step."));
-  rows.push_back(Value(ps + ".admission", WEFT_AT(strategy.parameter_server.admission),
-                       "Whether a server admits one worker at a time."));
-  rows.push_back(Value(ps + ".centerRate", WEFT_AT(strategy.parameter_server.center_rate),
-                       "β: how far the centre moves to the workers' mean in a round. α + β stays below 2.")
-                     .Above(0)
-                     .Below(2));
-  rows.push_back(Value(ps + ".elasticRate", WEFT_AT(strategy.parameter_server.elastic_rate),
-                       "α: how far a worker moves to the centre in a round.")
-                     .Above(0)
-                     .Below(2)
-                     .Default("(centerRate / live workers)"));
-
-  const std::string swarm = "spec.strategy.swarm";
-  rows.push_back(Object(swarm, "Of Swarm.").OnlyWith(type, {"Swarm"}));
-  AddTopology(rows, swarm + ".topology", WEFT_AT(strategy.swarm.topology.type), WEFT_AT(strategy.swarm.topology.degree),
-              WEFT_AT(strategy.swarm.topology.edges));
-  rows.push_back(Value(swarm + ".localSteps", WEFT_AT(strategy.swarm.local_steps),
-                       "H: steps of its own that a node takes between two interactions.")
-                     .Range(1, 1'000'000));
-  rows.push_back(Enum(swarm + ".localStepsDistribution", WEFT_AT(strategy.swarm.local_steps_distribution),
-                      {"Constant", "Geometric"}, "Whether localSteps is the number or its mean."));
-  rows.push_back(Object(swarm + ".quantization", "How models are sent."));
-  rows.push_back(Value(swarm + ".quantization.bits", WEFT_AT(strategy.swarm.quantization_bits),
-                       "Bits a weight, 2 to 16; 0: float32.")
-                     .Range(0, 16));
-  rows.push_back(Value(swarm + ".quantization.rotation", WEFT_AT(strategy.swarm.quantization_rotation),
-                       "Whether blocks are rotated before they are quantized."));
-
-  const std::string local = "spec.strategy.localSGD";
-  rows.push_back(Object(local, "Of LocalSGD.").OnlyWith(type, {"LocalSGD"}));
-  rows.push_back(Value(local + ".localSteps", WEFT_AT(strategy.local_sgd.local_steps), "Steps between two averagings.")
-                     .Range(1, 1'000'000));
-  rows.push_back(Value(local + ".slowMomentum", WEFT_AT(strategy.local_sgd.slow.momentum),
-                       "Momentum of the outer step; 0: plain averaging.")
-                     .AtLeast(0)
-                     .Below(1));
-
-  const std::string decentralized = "spec.strategy.decentralized";
-  rows.push_back(Object(decentralized, "Of DPSGD, ADPSGD and SGP.").OnlyWith(type, {"DPSGD", "ADPSGD", "SGP"}));
-  AddTopology(rows, decentralized + ".topology", WEFT_AT(strategy.decentralized.topology.type),
-              WEFT_AT(strategy.decentralized.topology.degree), WEFT_AT(strategy.decentralized.topology.edges));
 }
 
 void AddModelAndData(std::vector<Row>& rows) {
@@ -431,6 +163,10 @@ void AddRest(std::vector<Row>& rows) {
   rows.push_back(Value("spec.network.peerTimeoutSeconds", WEFT_AT(network.peer_timeout_seconds),
                        "Seconds that a rank waits for another before the run ends with its name.")
                      .Range(1, 3600));
+  rows.push_back(Value("spec.network.exchangeTimeoutSeconds", WEFT_AT(network.exchange_timeout_seconds),
+                       "Seconds that an asynchronous exchange (Swarm, ADPSGD, SGP) is waited for before it is skipped.")
+                     .Above(0)
+                     .AtMost(3600));
   rows.push_back(Object("spec.elastic", "How the job follows a change of its size.").ClusterOnly());
   rows.push_back(Value("spec.elastic.waitForReplicasSeconds", WEFT_AT(elastic.wait_for_replicas_seconds),
                        "Seconds to wait for all replicas before minReplicas are enough.")

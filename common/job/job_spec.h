@@ -53,6 +53,8 @@ struct DecentralizedSpec {
 
 struct StrategySpec {
   StrategyType type = StrategyType::kAuto;
+  // .maxStaleness: Auto takes no strategy in which more iterations lie between two exchanges of the same weight.
+  int max_staleness = 8;
   ParameterServerSpec parameter_server;  // for the three PS types (and Auto)
   SwarmSpec swarm;
   LocalSGDSpec local_sgd;
@@ -119,6 +121,8 @@ struct NetworkSpec {
   TransportType transport = TransportType::kAuto;
   std::string interface;
   int peer_timeout_seconds = 30;  // how long a rank waits for another before the run ends
+  // How long an asynchronous exchange (Swarm, ADPSGD, SGP with overlap) is waited for before it is skipped.
+  double exchange_timeout_seconds = 1;
 };
 
 struct ElasticSpec {

@@ -32,6 +32,22 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string Folded(std::string_view text) {
+  std::string folded;
+  for (const char c : text) {
+    if (c != '-' && c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return folded;
+}
+
+std::string LooseName(std::string_view name, const std::vector<std::string>& names) {
+  const std::string folded = Folded(name);
+  for (const std::string& known : names) {
+    if (Folded(known) == folded) return known;
+  }
+  return "";
+}
+
 std::string NearestName(std::string_view name, const std::vector<std::string>& names) {
   if (name.size() > kLongestName) return "";
   const std::string wanted = Lower(name);

@@ -1,8 +1,11 @@
 #include "common/job/overrides.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
+#include "common/job/fields.h"
+#include "common/job/nearest.h"
 #include "common/job/shown.h"
 
 namespace weft {
@@ -45,7 +48,61 @@ Status ParseValue(const std::string& text, YamlNode* value) {
   return OkStatus();
 }
 
+const YamlNode* FindNode(const YamlNode& root, std::string_view path) {
+  const YamlNode* node = &root;
+  for (const std::string& name : SplitPath(path)) {
+    node = node->Find(name);
+    if (node == nullptr) return nullptr;
+  }
+  return node;
+}
+
+void Remove(YamlNode& root, std::string_view path) {
+  YamlNode* node = &root;
+  std::vector<std::string> names = SplitPath(path);
+  const std::string last = names.back();
+  names.pop_back();
+  for (const std::string& name : names) node = node->Find(name);
+  std::erase_if(node->children, [&](const auto& child) { return child.key == last; });
+}
+
+bool HasOverride(const YamlNode& node) {
+  return node.from_override || std::any_of(node.items.begin(), node.items.end(), HasOverride) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [](const YamlEntry& child) { return HasOverride(child.value); });
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr char kStrategyType[] = "spec.strategy.type";
+
 }  // namespace
+
+Dropped DropOtherFamilies(YamlNode* root) {
+  const YamlNode* type = FindNode(*root, kStrategyType);
+  if (type == nullptr || !type->from_override || type->kind != Kind::kScalar) return {};
+  Dropped dropped{.type = LooseName(type->scalar, FindField(kStrategyType)->choices), .paths = {}};
+  if (dropped.type.empty()) return {};
+  const auto drop = [&](const std::string& path) {
+    const YamlNode* node = FindNode(*root, path);
+    if (node == nullptr || HasOverride(*node)) return;
+    Remove(*root, path);
+    dropped.paths.emplace_back(DisplayPath(path));
+  };
+  for (const Field& field : JobFields()) {
+    if (!field.only_with || field.only_with->selector != kStrategyType) continue;
+    if (!Contains(field.only_with->values, dropped.type)) drop(field.path);
+  }
+  if (!Contains(FindField("spec.strategy.parameterServer")->only_with->values, dropped.type)) {
+    drop("spec.server");
+  } else if (const YamlNode* servers = FindNode(*root, "spec.server.replicas");
+             servers != nullptr && servers->scalar == "0") {
+    drop("spec.server.replicas");
+  }
+  return dropped;
+}
 
 Status ApplyOverride(const std::string& assignment, YamlNode* root) {
   const std::size_t equals = assignment.find('=');

@@ -24,13 +24,16 @@ struct ParsedJob {
   JobSpec spec;                  // as far as it could be read; complete when there are no errors
   std::string text;              // the job as it is run: the file, or the file with the overrides put in
   std::vector<JobError> errors;  // by line
+  // What a person should know who gave the overrides: "strategy.type=Swarm: dropped strategy.parameterServer, server".
+  std::vector<std::string> notes;
 
   bool ok() const { return errors.empty(); }
 };
 
 // `overrides` are "path=value", the path with or without `spec.`, the value YAML ("" is the empty string, null takes
 // the field out), applied in order before anything is checked. Enum values in them are taken in any case and with or
-// without hyphens, and stand in `text` as the format spells them.
+// without hyphens, and stand in `text` as the format spells them. One that sets strategy.type drops what the file holds
+// for strategies of another family, and `notes` says so; settings that are overrides too are never dropped.
 //
 // Refused: what ParseYaml refuses; another apiVersion or kind; a field that is not in the table (with the nearest known
 // name), is missing, has another type or is out of its limits; a field of another strategy, model, format or optimizer

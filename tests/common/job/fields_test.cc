@@ -25,6 +25,7 @@ metadata: {name: job}
 spec:
   model: {name: lenet}
   data: {path: /data}
+  worker: {replicas: 4}
 )";
 
 std::string ParentOf(const std::string& path) {
@@ -32,12 +33,13 @@ std::string ParentOf(const std::string& path) {
   return dot == std::string::npos ? "" : path.substr(0, dot);
 }
 
-// What has to be chosen for the field to be allowed.
+// What has to be chosen for the field to be allowed; its own choice behind those of what holds it, which it narrows.
 std::vector<std::string> Selections(const Field& field) {
   std::vector<std::string> overrides;
   for (const Field* at = &field; at != nullptr; at = FindField(ParentOf(at->path))) {
     if (at->only_with) overrides.push_back(at->only_with->selector + "=" + at->only_with->values[0]);
   }
+  std::reverse(overrides.begin(), overrides.end());
   return overrides;
 }
 

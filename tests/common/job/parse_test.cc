@@ -109,9 +109,65 @@ TEST(ParseJobTest, StrategyTypes_AllMapToTheirEnumerators) {
       {"ADPSGD", StrategyType::kADPSGD},     {"SGP", StrategyType::kSGP},
   };
   for (const auto& [name, type] : types) {
-    const ParsedJob job = ParseJob(Job("  strategy: {type: " + name + "}\n"));
+    const ParsedJob job = ParseJob(Job("  strategy: {type: " + name + "}\n  worker: {replicas: 4}\n"));
     EXPECT_THAT(job.errors, IsEmpty()) << name;
     EXPECT_EQ(job.spec.strategy.type, type) << name;
+  }
+}
+
+TEST(ParseJobTest, PeerStrategies_EveryFieldReachesTheSpec) {
+  const ParsedJob swarm = ParseJob(Job(R"(
+  strategy:
+    type: Swarm
+    swarm: {topology: {type: EdgeList, edges: [[0, 1], [1, 2]]}, localSteps: 3, localStepsDistribution: Geometric,
+            quantization: {bits: 4, rotation: true}, slowMomentum: 0.5, slowRate: 0.7}
+  network: {exchangeTimeoutSeconds: 0.25}
+  worker: {replicas: 3}
+)"));
+  ASSERT_THAT(swarm.errors, IsEmpty());
+  EXPECT_EQ(swarm.spec.strategy.swarm.topology.edges, (std::vector<std::pair<int, int>>{{0, 1}, {1, 2}}));
+  EXPECT_EQ(swarm.spec.strategy.swarm.local_steps, 3);
+  EXPECT_EQ(swarm.spec.strategy.swarm.local_steps_distribution, LocalStepsDistribution::kGeometric);
+  EXPECT_EQ(swarm.spec.strategy.swarm.quantization_bits, 4);
+  EXPECT_TRUE(swarm.spec.strategy.swarm.quantization_rotation);
+  EXPECT_EQ(swarm.spec.strategy.swarm.slow.momentum, 0.5);
+  EXPECT_EQ(swarm.spec.strategy.swarm.slow.rate, 0.7);
+  EXPECT_EQ(swarm.spec.network.exchange_timeout_seconds, 0.25);
+
+  const ParsedJob local =
+      ParseJob(Job("  strategy: {type: LocalSGD, localSGD: {localSteps: 2, slowMomentum: 0.6, slowRate: 0.9}}\n"));
+  ASSERT_THAT(local.errors, IsEmpty());
+  EXPECT_EQ(local.spec.strategy.local_sgd.local_steps, 2);
+  EXPECT_EQ(local.spec.strategy.local_sgd.slow.momentum, 0.6);
+  EXPECT_EQ(local.spec.strategy.local_sgd.slow.rate, 0.9);
+
+  const ParsedJob dpsgd = ParseJob(Job(R"(
+  strategy: {type: DPSGD, decentralized: {topology: {type: RandomRegular, degree: 3}, order: AdaptThenCombine,
+             slowMomentum: 0.1, slowRate: 2, slowPeriod: 5}}
+  worker: {replicas: 8}
+)"));
+  ASSERT_THAT(dpsgd.errors, IsEmpty());
+  EXPECT_EQ(dpsgd.spec.strategy.decentralized.topology.degree, 3);
+  EXPECT_EQ(dpsgd.spec.strategy.decentralized.order, CombineOrder::kAdaptThenCombine);
+  EXPECT_EQ(dpsgd.spec.strategy.decentralized.slow.momentum, 0.1);
+  EXPECT_EQ(dpsgd.spec.strategy.decentralized.slow.rate, 2);
+  EXPECT_EQ(dpsgd.spec.strategy.decentralized.slow_period, 5);
+
+  const ParsedJob sgp =
+      ParseJob(Job("  strategy: {type: SGP, decentralized: {overlap: 0}}\n  worker: {replicas: 2}\n"));
+  ASSERT_THAT(sgp.errors, IsEmpty());
+  EXPECT_EQ(sgp.spec.strategy.decentralized.overlap, 0);
+
+  const ParsedJob any = ParseJob(Job("  strategy: {type: Auto, maxStaleness: 3}\n"));
+  ASSERT_THAT(any.errors, IsEmpty());
+  EXPECT_EQ(any.spec.strategy.max_staleness, 3);
+}
+
+// One worker exchanges nothing on the complete graph, and none of the strategies without a topology needs a second.
+TEST(ParseJobTest, OneWorker_IsTakenByWhatNeedsNoNeighbour) {
+  for (const std::string strategy :
+       {"type: Swarm", "type: AllReduce", "type: LocalSGD", "type: SGP, decentralized: {topology: {type: Complete}}"}) {
+    EXPECT_THAT(ParseJob(Job("  strategy: {" + strategy + "}\n")).errors, IsEmpty()) << strategy;
   }
 }
 

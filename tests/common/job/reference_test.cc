@@ -21,13 +21,15 @@ everything that is wrong with one. [A whole example](../../examples/fashion-mnis
 
 - Paths below are from `spec` on, as they stand in messages and in `--set path=value`. `--set` takes a path with `spec.`
   too, the value as YAML, an enum in any case and with or without hyphens; `null` takes a field out.
+  `--set strategy.type=…` drops what the file holds for strategies of another family, servers too, and says so in a line.
 - A field that is not here is refused, as is one that belongs to another choice than the one made ("only with").
 - A file holds one document of at most 1 MiB, nested at most 64 deep. Paths of files are taken from the folder in which
   `weft` runs.
 - Fields marked *cluster* are accepted everywhere and have a meaning on a cluster only; `weft run` names those it finds.
 
 Besides the limits of single fields: `worker.replicas` lies within `worker.minReplicas` and `worker.maxReplicas`; a
-parameter-server strategy needs a server and the others take none; α + β stays below 2 (α is β / K where it is not given,
+parameter-server strategy needs a server and the others take none; the topology can be made of `worker.replicas` nodes
+(`weft topology` tells which can, and what they are like); α + β stays below 2 (α is β / K where it is not given,
 K the fewest workers there may be, at least 2); `Text` goes with `transformer` and `Synthetic` with `replay`, and with
 nothing else; a transformer's width is a multiple of its heads; `warmupEpochs` is at most `epochs`.
 
