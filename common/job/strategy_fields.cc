@@ -1,4 +1,5 @@
 #include "common/job/field_rows.h"
+#include "common/math/topology.h"
 
 namespace weft {
 namespace {
@@ -9,9 +10,7 @@ void AddTopology(std::vector<Row>& rows, const std::string& path, AtType at_type
                  AtEdges at_edges) {
   const std::string type = path + ".type";
   rows.push_back(Object(path, "Which nodes are neighbours."));
-  rows.push_back(Enum(type, at_type,
-                      {"Complete", "Ring", "Torus", "Hypercube", "RandomRegular", "Dragonfly", "EdgeList"},
-                      "The graph's kind."));
+  rows.push_back(Enum(type, at_type, TopologyNames(), "The graph's kind."));
   rows.push_back(Value(path + ".degree", at_degree, "Neighbours of each node.")
                      .Range(1, 1023)
                      .Default("")

@@ -296,6 +296,12 @@ Result<Neighbours> MakeNeighbours(const TopologySpec& spec, int nodes, std::uint
 
 }  // namespace
 
+const std::vector<std::string>& TopologyNames() {
+  static const std::vector<std::string> kNames = {"Complete",      "Ring",      "Torus",   "Hypercube",
+                                                  "RandomRegular", "Dragonfly", "EdgeList"};
+  return kNames;
+}
+
 Result<Topology> Topology::Make(const TopologySpec& spec, int nodes, std::uint64_t seed) {
   if (nodes < 1 || nodes > kMaxTopologyNodes) {
     return InvalidArgumentError("topology: " + std::to_string(nodes) + " nodes are not 1 to " +

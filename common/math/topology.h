@@ -15,6 +15,9 @@ inline constexpr int kMaxTopologyNodes = 1024;
 
 enum class TopologyType { kComplete, kRing, kTorus, kHypercube, kRandomRegular, kDragonfly, kEdgeList };
 
+// As job files spell them, in the enumeration's order.
+const std::vector<std::string>& TopologyNames();
+
 struct TopologySpec {
   TopologyType type = TopologyType::kComplete;
   int degree = 0;                          // RandomRegular

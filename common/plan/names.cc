@@ -43,6 +43,14 @@ constexpr auto Table(Tail) {
 constexpr auto Table(Apply) {
   return std::to_array<Entry<Apply>>({{Apply::kDeadline, "Deadline"}, {Apply::kLate, "Late"}});
 }
+constexpr auto Table(LocalStepsDistribution) {
+  return std::to_array<Entry<LocalStepsDistribution>>(
+      {{LocalStepsDistribution::kConstant, "Constant"}, {LocalStepsDistribution::kGeometric, "Geometric"}});
+}
+constexpr auto Table(CombineOrder) {
+  return std::to_array<Entry<CombineOrder>>(
+      {{CombineOrder::kCombineThenAdapt, "CombineThenAdapt"}, {CombineOrder::kAdaptThenCombine, "AdaptThenCombine"}});
+}
 
 template <typename E>
 const char* NameIn(E value) {
@@ -70,6 +78,8 @@ const char* Name(PhaseRule value) { return NameIn(value); }
 const char* Name(WindowRule value) { return NameIn(value); }
 const char* Name(Tail value) { return NameIn(value); }
 const char* Name(Apply value) { return NameIn(value); }
+const char* Name(LocalStepsDistribution value) { return NameIn(value); }
+const char* Name(CombineOrder value) { return NameIn(value); }
 
 template <typename E>
 std::optional<E> FromName(std::string_view name) {
@@ -107,6 +117,8 @@ WEFT_INSTANTIATE_NAMES(PhaseRule);
 WEFT_INSTANTIATE_NAMES(WindowRule);
 WEFT_INSTANTIATE_NAMES(Tail);
 WEFT_INSTANTIATE_NAMES(Apply);
+WEFT_INSTANTIATE_NAMES(LocalStepsDistribution);
+WEFT_INSTANTIATE_NAMES(CombineOrder);
 #undef WEFT_INSTANTIATE_NAMES
 
 }  // namespace weft

@@ -15,6 +15,8 @@ const char* Name(PhaseRule value);
 const char* Name(WindowRule value);
 const char* Name(Tail value);
 const char* Name(Apply value);
+const char* Name(LocalStepsDistribution value);
+const char* Name(CombineOrder value);
 
 // The value with exactly this name; none for any other text. E is one of the enumerations above.
 template <typename E>

@@ -57,6 +57,14 @@ TEST(ValidateCommandTest, Overrides_AreAppliedFirst) {
             "examples/fashion-mnist.yaml: worker.replicas: 0 is below 1\n");
 }
 
+TEST(ValidateCommandTest, StrategyOfAnotherFamily_TellsWhatItDropped) {
+  const CommandOutcome outcome = RunWeft("validate examples/fashion-mnist.yaml --set strategy.type=swarm");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "examples/fashion-mnist.yaml: valid\n");
+  EXPECT_EQ(outcome.err,
+            "examples/fashion-mnist.yaml: strategy.type=Swarm: dropped strategy.parameterServer, server\n");
+}
+
 TEST(ValidateCommandTest, StandardInput_IsTakenForADash) {
   EXPECT_EQ(RunWeft("validate - < examples/fashion-mnist.yaml").exit_code, 0);
   const CommandOutcome empty = RunWeft("validate - < /dev/null");
