@@ -8,6 +8,7 @@
 #include "agent/dataplane/lone_worker.h"
 #include "agent/dataplane/peer_worker.h"
 #include "agent/dataplane/slow_momentum.h"
+#include "agent/dataplane/swarm_worker.h"
 
 namespace weft {
 namespace {
@@ -72,8 +73,10 @@ Result<std::unique_ptr<DataPlane>> MakePeerPlane(const PeerPlaneOptions& options
     case StrategyType::kDPSGD:
     case StrategyType::kADPSGD:
     case StrategyType::kSGP:
-    case StrategyType::kSwarm:
       if (!alone) return UnimplementedError("strategy.type: there is no such plane yet");
+      break;
+    case StrategyType::kSwarm:
+      if (!alone) return SwarmWorker::Make(parts);
       break;
     case StrategyType::kAuto:
     case StrategyType::kInterleavedPS:

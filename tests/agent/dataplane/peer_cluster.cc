@@ -72,7 +72,8 @@ std::vector<std::vector<PlaneTensor>> PeerResult::Planes() const {
 }
 
 PeerResult RunPeers(const PeerRun& run) {
-  const Plan plan = ToyPlan(run.shape);
+  Plan plan = ToyPlan(run.shape);
+  plan.quantization_bits = run.quantization_bits;
   const auto workers = static_cast<std::size_t>(plan.workers);
   const std::vector<float> initial = run.initial.empty() ? ToyWeights(ToyCount(run.shape.layers), 7) : run.initial;
   LoopbackNetwork network(plan.workers, run.network);

@@ -17,9 +17,10 @@
 namespace weft {
 
 struct PeerRun {
-  ToyShape shape;            // its servers do not count
-  TopologySpec topology;     // of shape.workers nodes, drawn with options.seed
-  PeerPlaneOptions options;  // topology and learning_rate are filled in
+  ToyShape shape;             // its servers do not count
+  int quantization_bits = 0;  // Swarm's
+  TopologySpec topology;      // of shape.workers nodes, drawn with options.seed
+  PeerPlaneOptions options;   // topology and learning_rate are filled in
   LoopbackOptions network;
   std::int64_t iterations = 1;
   std::int64_t first_iteration = 1;
