@@ -10,6 +10,8 @@ namespace weft {
 namespace {
 
 constexpr Duration kFarewell = std::chrono::seconds(1);
+// More than any link that carries anything takes; each failure of one to a rank that is gone ends at once.
+constexpr int kTombstoneAttempts = 1000;
 
 std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
 std::string RankName(int rank) { return "rank " + std::to_string(rank); }
@@ -43,7 +45,13 @@ struct PeerExchange::State : std::enable_shared_from_this<State> {
         gone(Index(options_in.ranks), false),
         said_goodbye(Index(options_in.ranks), false),
         barriers(Index(options_in.ranks), 0),
-        answers(Index(options_in.ranks), -1) {}
+        answers(Index(options_in.ranks)) {}
+
+  struct Answer {
+    bool come = false;
+    bool waiting = false;   // for somebody itself
+    std::int64_t sums = 0;  // that it had begun
+  };
 
   // All of these run on any thread.
   void ReceiveControl(int from) WEFT_EXCLUDES(mutex) {
@@ -64,10 +72,25 @@ struct PeerExchange::State : std::enable_shared_from_this<State> {
                      state->OnControlSent(to, awaited, status);
                    });
   }
+  void SendTombstone(int to, Tag tag, int attempts) WEFT_EXCLUDES(mutex) {
+    transport.Send(to, tag, {}, [to, tag, attempts, state = shared_from_this()](const Status& status) {
+      const bool again = status.code() == StatusCode::kUnavailable && attempts > 1 && !state->IsGone(to);
+      if (again) state->SendTombstone(to, tag, attempts - 1);
+      const MutexLock lock(state->mutex);
+      if (!again) --state->control_under_way;
+      state->changed.NotifyAll();
+    });
+  }
   void SendToAll(const ControlMessage& message) WEFT_EXCLUDES(mutex) {
     for (int rank = 0; rank < options.ranks; ++rank) {
       if (rank != self && !IsGone(rank)) SendControl(rank, message);
     }
+  }
+  bool Unanswered() WEFT_REQUIRES(mutex) {
+    for (int rank = 0; rank < options.ranks; ++rank) {
+      if (rank != self && !answers[Index(rank)].come) return true;
+    }
+    return false;
   }
   bool IsGone(int rank) WEFT_EXCLUDES(mutex) {
     const MutexLock lock(mutex);
@@ -92,8 +115,9 @@ struct PeerExchange::State : std::enable_shared_from_this<State> {
   std::vector<bool> gone WEFT_GUARDED_BY(mutex);          // by rank, as the next three
   std::vector<bool> said_goodbye WEFT_GUARDED_BY(mutex);  // nothing is received from it any more
   std::vector<std::int64_t> barriers WEFT_GUARDED_BY(mutex);
-  std::vector<std::int64_t> answers WEFT_GUARDED_BY(mutex);  // sums it had begun; -1: it has not said
-  std::int64_t sums WEFT_GUARDED_BY(mutex) = 0;              // begun here
+  std::vector<Answer> answers WEFT_GUARDED_BY(mutex);
+  bool waiting WEFT_GUARDED_BY(mutex) = false;   // the trainer's thread, here
+  std::int64_t sums WEFT_GUARDED_BY(mutex) = 0;  // begun here
   std::int64_t control_under_way WEFT_GUARDED_BY(mutex) = 0;
   std::int64_t sent WEFT_GUARDED_BY(mutex) = 0;
   std::int64_t received WEFT_GUARDED_BY(mutex) = 0;
@@ -118,17 +142,20 @@ void PeerExchange::State::OnControl(int from, const Status& status, const Contro
     return;
   }
   if (message.generation == options.generation) {  // an older one is left over from before the ranks were formed anew
-    std::int64_t begun = 0;
+    ControlMessage answer{.kind = ControlKind::kAnswer};
     {
       const MutexLock lock(mutex);
       if (message.kind == ControlKind::kBarrier) barriers[Index(from)] = message.round;
-      if (message.kind == ControlKind::kAnswer) answers[Index(from)] = message.round;
+      if (message.kind == ControlKind::kAnswer) {
+        answers[Index(from)] = {.come = true, .waiting = message.last, .sums = message.round};
+      }
       if (message.kind == ControlKind::kGoodbye) said_goodbye[Index(from)] = true;
-      begun = sums;
+      answer.round = sums;
+      answer.last = waiting;
       changed.NotifyAll();
     }
     if (message.kind == ControlKind::kGoodbye) return;
-    if (message.kind == ControlKind::kQuery) SendControl(from, {.kind = ControlKind::kAnswer, .round = begun});
+    if (message.kind == ControlKind::kQuery) SendControl(from, answer);
     if (message.kind == ControlKind::kFailure) OnFailureTold(from, message);
   }
   ReceiveControl(from);
@@ -258,6 +285,14 @@ PeerExchange::Handle PeerExchange::AllReduce(std::span<float> data, std::string 
   return handle;
 }
 
+void PeerExchange::SendTombstone(int to, Tag tag) {
+  {
+    const MutexLock lock(state_->mutex);
+    ++state_->control_under_way;
+  }
+  state_->SendTombstone(to, tag, kTombstoneAttempts);
+}
+
 bool PeerExchange::HasEnded(const Handle& handle) {
   const MutexLock lock(handle->state->mutex);
   return handle->ended;
@@ -268,10 +303,11 @@ Result<PeerExchange::Ended> PeerExchange::Await(const Handle& handle) {
     const MutexLock lock(state_->mutex);
     const TimePoint begun = clock_.Now();
     const TimePoint deadline = begun + state_->options.peer_timeout;
-    bool late = false;
-    while (!handle->ended && state_->error.ok() && !late) {
-      late = !state_->changed.WaitUntil(state_->mutex, deadline) && clock_.Now() >= deadline;
+    state_->waiting = true;
+    while (!handle->ended && state_->error.ok() && clock_.Now() < deadline) {
+      state_->changed.WaitUntil(state_->mutex, deadline);
     }
+    state_->waiting = !handle->ended && state_->error.ok();
     if (!state_->error.ok()) return state_->error;
     if (handle->ended) {
       return Ended{.status = handle->status,
@@ -292,6 +328,8 @@ Result<PeerExchange::Ended> PeerExchange::Wait(const Handle& handle) {
   return Fail(ended.status.WithContext(place), handle->peer);
 }
 
+Duration PeerExchange::Grace() const { return std::min(kFarewell, state_->options.peer_timeout / 4); }
+
 std::string PeerExchange::LimitText() const {
   std::string text = std::to_string(ToSeconds(state_->options.peer_timeout));
   text.erase(text.find_last_not_of('0') + 1);
@@ -299,7 +337,21 @@ std::string PeerExchange::LimitText() const {
   return " within " + text + " s";
 }
 
+// The peer may wait for somebody itself, who is then to blame, as it will tell.
 Status PeerExchange::Late(const Handle& handle) {
+  state_->SendControl(handle->peer, {.kind = ControlKind::kQuery}, /*awaited=*/false);
+  {
+    const MutexLock lock(state_->mutex);
+    const State::Answer& answer = state_->answers[Index(handle->peer)];
+    TimePoint deadline = clock_.Now() + Grace();
+    while (!answer.come && state_->error.ok() && clock_.Now() < deadline) {
+      state_->changed.WaitUntil(state_->mutex, deadline);
+    }
+    deadline = clock_.Now() + 2 * Grace();
+    while (answer.waiting && state_->error.ok() && clock_.Now() < deadline) {
+      state_->changed.WaitUntil(state_->mutex, deadline);
+    }
+  }
   return Fail(
       DeadlineExceededError(RankName(handle->peer) + (handle->bytes_out > 0 ? " did not take " : " did not send ") +
                             handle->what + LimitText()),
@@ -308,24 +360,19 @@ Status PeerExchange::Late(const Handle& handle) {
 
 // A sum does not say who is missing, so everybody is asked how many it has begun.
 Status PeerExchange::LateSum(const Handle& handle) {
-  state_->SendToAll({.kind = ControlKind::kQuery, .round = handle->sum_number});
+  state_->SendToAll({.kind = ControlKind::kQuery});
   std::string missing;
   int first = -1;
   {
     const MutexLock lock(state_->mutex);
-    const TimePoint deadline = clock_.Now() + std::min(kFarewell, state_->options.peer_timeout / 4);
-    const auto unanswered = [this]() WEFT_REQUIRES(state_->mutex) {
-      for (int rank = 0; rank < state_->options.ranks; ++rank) {
-        if (rank != state_->self && state_->answers[Index(rank)] < 0) return true;
-      }
-      return false;
-    };
-    while (unanswered() && state_->error.ok() && clock_.Now() < deadline) {
+    const TimePoint deadline = clock_.Now() + Grace();
+    while (state_->Unanswered() && state_->error.ok() && clock_.Now() < deadline) {
       state_->changed.WaitUntil(state_->mutex, deadline);
     }
     if (!state_->error.ok()) return state_->error;
     for (int rank = 0; rank < state_->options.ranks; ++rank) {
-      if (rank == state_->self || state_->answers[Index(rank)] >= handle->sum_number) continue;
+      const State::Answer& answer = state_->answers[Index(rank)];
+      if (rank == state_->self || (answer.come && answer.sums >= handle->sum_number)) continue;
       missing += (missing.empty() ? "" : ", ") + RankName(rank);
       if (first < 0) first = rank;
     }

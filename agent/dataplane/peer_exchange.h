@@ -63,6 +63,10 @@ class PeerExchange {
   // data <- the sum over all ranks. All call it in one order.
   Handle AllReduce(std::span<float> data, std::string what, Memory memory = nullptr);
 
+  // An empty message that takes the place of one that was lost: its Receive ends with DATA_LOSS. Sent again until it is
+  // delivered.
+  void SendTombstone(int to, Tag tag);
+
   // Waits for the operation, which must succeed: any error is the exchange's from then on, and all others are told.
   // DEADLINE_EXCEEDED, UNAVAILABLE: names the rank.
   Result<Ended> Wait(const Handle& handle);
@@ -93,6 +97,7 @@ class PeerExchange {
   Status Late(const Handle& handle);
   Status LateSum(const Handle& handle);
   Status MeetAll(ControlKind kind, std::int64_t number, const std::string& what);
+  Duration Grace() const;  // for answers, when something is late
   std::string LimitText() const;
 
   const std::shared_ptr<State> state_;  // completions hold it too

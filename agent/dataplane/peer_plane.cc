@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "agent/dataplane/all_reduce.h"
+#include "agent/dataplane/dpsgd.h"
 #include "agent/dataplane/local_sgd.h"
 #include "agent/dataplane/lone_worker.h"
 #include "agent/dataplane/peer_worker.h"
+#include "agent/dataplane/sgp.h"
 #include "agent/dataplane/slow_momentum.h"
 #include "agent/dataplane/swarm_worker.h"
 
@@ -35,8 +37,9 @@ Status Validate(const PeerPlaneOptions& options, const Plan& plan, const ModelVi
   if (options.slow_period < 1) {
     return InvalidArgumentError("slowPeriod: " + std::to_string(options.slow_period) + " is below 1");
   }
-  if (options.overlap < 0) {
-    return InvalidArgumentError("overlap: " + std::to_string(options.overlap) + " is below 0");
+  // The tag's round has 256 values.
+  if (options.overlap < 0 || options.overlap > 100) {
+    return InvalidArgumentError("overlap: " + std::to_string(options.overlap) + " is not in [0, 100]");
   }
   if (!NeedsTopology(plan.strategy)) return OkStatus();
   if (!options.topology.has_value()) return InvalidArgumentError("topology: it is not given");
@@ -71,8 +74,12 @@ Result<std::unique_ptr<DataPlane>> MakePeerPlane(const PeerPlaneOptions& options
       if (!alone) plane = std::make_unique<LocalSgdWorker>(parts);
       break;
     case StrategyType::kDPSGD:
-    case StrategyType::kADPSGD:
+      if (!alone) plane = std::make_unique<DpsgdWorker>(parts);
+      break;
     case StrategyType::kSGP:
+      if (!alone) plane = std::make_unique<SgpWorker>(parts);
+      break;
+    case StrategyType::kADPSGD:
       if (!alone) return UnimplementedError("strategy.type: there is no such plane yet");
       break;
     case StrategyType::kSwarm:

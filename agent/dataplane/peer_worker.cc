@@ -43,6 +43,18 @@ Result<IterationRecord> PeerWorker::EndIteration() {
   return result;
 }
 
+void PeerWorker::CountInteraction(const std::string& result) {
+  const MutexLock lock(interactions_mutex_);
+  ++interactions_[result];
+}
+
+ExchangeStatistics PeerWorker::Statistics() const {
+  const MutexLock lock(interactions_mutex_);
+  ExchangeStatistics statistics;
+  statistics.interactions.assign(interactions_.begin(), interactions_.end());
+  return statistics;
+}
+
 Status PeerWorker::Settle(int) { return OkStatus(); }
 
 Status PeerWorker::SettleAll() {

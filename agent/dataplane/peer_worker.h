@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "agent/dataplane/peer_exchange.h"
 #include "agent/dataplane/peer_plane.h"
 #include "agent/dataplane/plan_groups.h"
+#include "common/mutex.h"
 
 namespace weft {
 
@@ -34,6 +36,7 @@ class PeerWorker : public DataPlane {
   Result<IterationRecord> EndIteration() override;
   Status Drain() override;
   Status Finish() override;
+  ExchangeStatistics Statistics() const override WEFT_EXCLUDES(interactions_mutex_);
   bool replicated() const override { return false; }
   std::vector<PlaneTensor> SaveState() const override { return {}; }
   Status RestoreState(std::int64_t iteration, const std::vector<PlaneTensor>& tensors) override;
@@ -59,6 +62,10 @@ class PeerWorker : public DataPlane {
   // Into the iteration's record; `peer` is the other rank, 0 for a sum over all.
   void Record(const PeerExchange::Ended& ended, int group, int peer, std::int64_t round);
 
+  // One more exchange that ended so, for Statistics.
+  void CountInteraction(const std::string& result) WEFT_EXCLUDES(interactions_mutex_);
+  Tag TagOf(int channel, std::int64_t round) const { return {MessageKind::kPeer, channel, round}; }
+
   // Constant after construction.
   const PeerPlaneOptions options_;
   const int ranks_;
@@ -72,6 +79,10 @@ class PeerWorker : public DataPlane {
   std::int64_t iteration_ = 0;
   IterationRecord record_;
   PeerExchange exchange_;
+
+ private:
+  mutable Mutex interactions_mutex_;
+  std::map<std::string, std::int64_t> interactions_ WEFT_GUARDED_BY(interactions_mutex_);
 };
 
 // The tensor of this name. INVALID_ARGUMENT: there is none, or it has another number of values.

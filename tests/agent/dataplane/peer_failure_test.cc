@@ -65,7 +65,8 @@ TEST_P(PeerFailureTest, RankFallsSilent_OthersEndAtTheTimeOutAndNameIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PeerFailureTest,
-                         testing::Values(StrategyType::kAllReduce, StrategyType::kLocalSGD));
+                         testing::Values(StrategyType::kAllReduce, StrategyType::kLocalSGD, StrategyType::kDPSGD,
+                                         StrategyType::kSGP));
 
 }  // namespace
 }  // namespace weft
