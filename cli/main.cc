@@ -7,6 +7,7 @@
 #include "cli/plan_command.h"
 #include "cli/run_command.h"
 #include "cli/simulate_command.h"
+#include "cli/topology_command.h"
 #include "cli/validate_command.h"
 #include "common/cpu.h"
 #include "common/status.h"
@@ -24,6 +25,7 @@ int Main(int argc, const char* const* argv) {
   AddPlanCommand(&app, &exit_code);
   AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
+  AddTopologyCommand(&app, &exit_code);
   AddValidateCommand(&app, &exit_code);
 
   try {
