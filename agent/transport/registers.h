@@ -40,7 +40,9 @@ struct RegistersOptions {
   int ranks = 1;
   std::size_t bytes = 0;  // that each rank exposes
   // For tests and measurements: no probe, this one. UNIMPLEMENTED where the transport does not have it.
-  std::optional<RegisterMechanism> mechanism;
+  std::optional<RegisterMechanism> mechanism{};
+  // For the same: false probes as if no two ranks were on one host.
+  bool share_memory = true;
 };
 
 using SharedBytes = std::shared_ptr<std::vector<std::byte>>;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "agent/transport/mpi/progress.h"
+#include "agent/transport/mpi/register_probe.h"
+#include "agent/transport/mpi/window.h"
 #include "agent/transport/register_service.h"
 #include "agent/transport/shared_registers.h"
 #include "common/check.h"
@@ -55,18 +57,28 @@ void MpiTransport::AllReduce(std::span<float> data, int ranks, Completion done) 
 
 Result<std::unique_ptr<Registers>> MpiTransport::MakeRegisters(const RegistersOptions& options, TimePoint deadline) {
   const MutexLock lock(registers_mutex_);
-  WEFT_ASSIGN_OR_RETURN(int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
-  std::string not_shared = "asked for";
-  if (!options.mechanism || options.mechanism == RegisterMechanism::kSharedMemory) {
+  WEFT_ASSIGN_OR_RETURN(const int instance, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+  RegisterChoice choice{.mechanism = options.mechanism.value_or(RegisterMechanism::kSharedMemory),
+                        .reason = "asked for"};
+  Status not_shared = UnimplementedError("not wanted");
+  if (choice.mechanism == RegisterMechanism::kSharedMemory && options.share_memory) {
     auto shared = SharedRegisters::Make(*this, options, instance, deadline);
     if (shared.ok()) return std::unique_ptr<Registers>(std::move(shared).value());
-    if (options.mechanism || shared.status().code() != StatusCode::kUnimplemented) return shared.status();
-    not_shared = "memory is not shared (" + shared.status().message() + ")";
+    not_shared = shared.status();
   }
-  if (options.mechanism && options.mechanism != RegisterMechanism::kService) {
-    return UnimplementedError(std::string("no registers by ") + Name(*options.mechanism));
+  if (choice.mechanism == RegisterMechanism::kSharedMemory) {
+    if (options.mechanism || not_shared.code() != StatusCode::kUnimplemented) return not_shared;
+    WEFT_ASSIGN_OR_RETURN(const int probed, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+    WEFT_ASSIGN_OR_RETURN(choice, ProbeRegisters(*this, progress_, options.ranks, probed, deadline));
+    choice.reason += "; no shared memory: " + not_shared.message();
   }
-  return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, not_shared));
+  if (choice.mechanism == RegisterMechanism::kService) {
+    return std::unique_ptr<Registers>(std::make_unique<RegisterService>(*this, options, instance, choice.reason));
+  }
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<MpiWindow> window,
+                        MakeWindow(*this, progress_, options.ranks, options.bytes, instance, deadline));
+  return std::unique_ptr<Registers>(
+      std::make_unique<WindowRegisters>(progress_, std::move(window), choice.mechanism, choice.reason));
 }
 
 void MpiTransport::Abort(const Status& cause) { progress_->Abort(cause); }

@@ -24,13 +24,6 @@ constexpr Duration kAbortLimit = std::chrono::milliseconds(100);
 
 TimePoint Now() { return Clock::Steady().Now(); }
 
-std::string MpiErrorText(int code) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return "MPI error " + std::to_string(code);
-  return std::string(text, static_cast<std::size_t>(length));
-}
-
 int ErrorClass(int code) {
   int error_class = MPI_ERR_UNKNOWN;
   MPI_Error_class(code, &error_class);
@@ -38,6 +31,13 @@ int ErrorClass(int code) {
 }
 
 }  // namespace
+
+std::string MpiErrorText(int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return "MPI error " + std::to_string(code);
+  return std::string(text, static_cast<std::size_t>(length));
+}
 
 MpiProgress::MpiProgress(const MpiOptions& options) : options_(options) {}
 
@@ -231,12 +231,26 @@ void MpiProgress::Begin(Operation operation) {
       shared->error = UnavailableError("rank " + std::to_string(shared->peer) + ": " + MpiErrorText(code));
       break;
     }
-    requests_.push_back(request);
-    parts_.push_back({shared, bytes});
-    ++shared->parts_left;
+    Track(request, shared);
+    parts_.back().bytes = bytes;
     offset += bytes;
   } while (offset < shared->data.size());
-  if (shared->parts_left == 0) shared->done(shared->error);
+  EndIfNothingIsLeft(*shared);
+}
+
+std::shared_ptr<MpiProgress::Operation> MpiProgress::OneSided(int rank, Completion done) {
+  return std::make_shared<Operation>(
+      Operation{.direction = Direction::kOneSided, .peer = rank, .done = std::move(done)});
+}
+
+void MpiProgress::Track(MPI_Request request, const std::shared_ptr<Operation>& operation) {
+  requests_.push_back(request);
+  parts_.push_back({operation, 0});
+  ++operation->parts_left;
+}
+
+void MpiProgress::EndIfNothingIsLeft(Operation& operation) {
+  if (operation.parts_left == 0) operation.done(operation.error);
 }
 
 // True when something completed.
@@ -275,7 +289,7 @@ void MpiProgress::EndPart(const Part& part, int code, MPI_Status& status) {
   Operation& operation = *part.operation;
   Status error;
   int cancelled = 0;
-  MPI_Test_cancelled(&status, &cancelled);
+  if (operation.direction == Direction::kReceive) MPI_Test_cancelled(&status, &cancelled);
   if (cancelled != 0) {
     error = aborted_;
   } else if (code != MPI_SUCCESS && ErrorClass(code) == MPI_ERR_TRUNCATE) {
@@ -312,6 +326,7 @@ void MpiProgress::CancelAll(const Status& cause) {
   std::vector<Part> left;
   left.swap(parts_);
   requests_.clear();
+  left_behind_ = left;
   for (const Part& part : left) {
     if (--part.operation->parts_left == 0) part.operation->done(aborted_);
   }
@@ -337,6 +352,7 @@ Status MpiProgress::AgreeAndFinalize(TimePoint deadline) {
     }
     Rest(start);
   }
+  for (const auto& free : before_finalize_) free();
   MPI_Finalize();
   mpi_usable_ = false;
   return OkStatus();

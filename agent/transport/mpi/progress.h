@@ -21,17 +21,21 @@
 
 namespace weft {
 
+// What MPI says of an error code.
+std::string MpiErrorText(int code);
+
 class MpiProgress {
  public:
-  enum class Direction { kSend, kReceive };
+  enum class Direction { kSend, kReceive, kOneSided };
   struct Operation {
     Direction direction = Direction::kSend;
     int peer = 0;
     int tag = 0;
     std::span<std::byte> data{};  // a send only reads it
     Completion done{};
-    int parts_left = 0;  // that MPI still owns
-    Status error{};      // the first part's that failed
+    int parts_left = 0;                                              // that MPI still owns
+    Status error{};                                                  // the first part's that failed
+    std::vector<std::shared_ptr<std::vector<std::byte>>> buffers{};  // of a one-sided one, which owns them
   };
 
   explicit MpiProgress(const MpiOptions& options);
@@ -42,10 +46,22 @@ class MpiProgress {
   void Post(Operation operation) WEFT_EXCLUDES(mutex_);
   // Runs `run` on the thread, with OK or with what every operation now ends with.
   void PostRun(std::function<void(const Status&)> run) WEFT_EXCLUDES(mutex_);
+  // Runs `run` on the thread and waits for it until `deadline`: DEADLINE_EXCEEDED means that MPI hangs.
+  Status RunOnThread(std::function<Status()> run, TimePoint deadline, const char* what) WEFT_EXCLUDES(mutex_);
+
   void Abort(const Status& cause) WEFT_EXCLUDES(mutex_);
   Status Shutdown(TimePoint deadline) WEFT_EXCLUDES(mutex_);
   // Ends the thread (or lets it go, when it hangs in MPI).
   void Stop() WEFT_EXCLUDES(mutex_);
+
+  // For one-sided calls, on the thread: an operation, each of its requests, and its end when all have ended already.
+  static std::shared_ptr<Operation> OneSided(int rank, Completion done);
+  void Track(MPI_Request request, const std::shared_ptr<Operation>& operation);
+  static void EndIfNothingIsLeft(Operation& operation);
+  // `free` is run before MPI is finalized, when all ranks are there, in the order of these calls. On the thread.
+  void BeforeFinalize(std::function<void()> free) { before_finalize_.push_back(std::move(free)); }
+  // For measurements, on the thread: looks at the network once.
+  bool Test();
 
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
@@ -62,14 +78,10 @@ class MpiProgress {
   Status Initialize();
   bool RunPosted() WEFT_EXCLUDES(mutex_);
   void Begin(Operation operation);
-  bool Test();
   void EndPart(const Part& part, int code, MPI_Status& status);
   void CancelAll(const Status& cause);
   Status AgreeAndFinalize(TimePoint deadline);
   void Rest(TimePoint last_event) WEFT_EXCLUDES(mutex_);
-
-  // Runs `run` on the thread and waits for it until `deadline`.
-  Status RunOnThread(std::function<Status()> run, TimePoint deadline, const char* what) WEFT_EXCLUDES(mutex_);
 
   const MpiOptions options_;
 
@@ -93,8 +105,10 @@ class MpiProgress {
   std::vector<Part> parts_;
   std::vector<int> completed_;        // of one look; kept for its memory
   std::vector<MPI_Status> statuses_;  // likewise
-  Status aborted_;                    // not OK: what every later operation ends with
-  bool mpi_usable_ = false;           // initialized, not finalized, and no buffer left behind by an abort
+  std::vector<std::function<void()>> before_finalize_;
+  std::vector<Part> left_behind_;  // with MPI, by an abort: their buffers may still be written
+  Status aborted_;                 // not OK: what every later operation ends with
+  bool mpi_usable_ = false;        // initialized, not finalized, and no buffer left behind by an abort
 
   std::thread thread_;
 };

@@ -248,15 +248,27 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, RegistersSuite,
                            return name;
                          });
 
-TEST(RegistersChoice, NoneAskedFor_OneIsChosenWithAReason) {
+// Both ways of choosing: with memory that can be shared, and as if the ranks were on several hosts.
+class RegistersChoice : public testing::TestWithParam<bool> {};
+
+TEST_P(RegistersChoice, NoMechanismAskedFor_AllRanksHaveOneThatWorks) {
   OnEveryRank([](Transport& transport) {
+    const TimePoint start = Clock::Steady().Now();
     const auto registers =
-        transport.MakeRegisters({.ranks = transport.world_size(), .bytes = 64, .mechanism = {}}, Deadline());
+        transport.MakeRegisters({.ranks = transport.world_size(), .bytes = 64, .share_memory = GetParam()}, Deadline());
     ASSERT_TRUE(registers.ok()) << registers.status();
+    const double milliseconds = ToSeconds(Clock::Steady().Now() - start) * 1e3;
     EXPECT_FALSE((*registers)->reason().empty());
     if (transport.rank() == 0) {
-      std::cout << Name((*registers)->mechanism()) << ": " << (*registers)->reason() << "\n";
+      std::cout << Name((*registers)->mechanism()) << ": " << (*registers)->reason() << ", after " << milliseconds
+                << " ms\n";
     }
+    if (!GetParam()) {
+      EXPECT_NE((*registers)->mechanism(), RegisterMechanism::kSharedMemory);
+    }
+    std::vector<float> mechanism = {static_cast<float>((*registers)->mechanism())};
+    ASSERT_EQ(AllReduceAndWait(transport, mechanism, transport.world_size(), Deadline()), OkStatus());
+    EXPECT_EQ(mechanism[0], static_cast<float>((*registers)->mechanism()) * static_cast<float>(transport.world_size()));
     const int next = (transport.rank() + 1) % transport.world_size();
     const auto before = FetchAndWait(**registers, next, 0, FetchOperation::kAdd, 5, Deadline());
     ASSERT_TRUE(before.ok()) << before.status();
@@ -264,6 +276,8 @@ TEST(RegistersChoice, NoneAskedFor_OneIsChosenWithAReason) {
     Meet(transport);
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(SharedMemory, RegistersChoice, testing::Bool());
 
 }  // namespace
 }  // namespace weft
