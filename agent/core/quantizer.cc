@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "agent/core/quantizer_dither.h"
 #include "agent/core/quantizer_planes.h"
 #include "agent/core/quantizer_rotation.h"
 #include "common/check.h"
@@ -51,6 +52,12 @@ T Load(std::span<const std::byte> in, std::size_t offset) {
 std::size_t DeltaHeader(std::size_t block) { return kCodeHeaderBytes + block * kDeltaBlockHeaderBytes; }
 std::size_t RegisterHeader(std::size_t block) { return kCodeHeaderBytes + block * kRegisterBlockHeaderBytes; }
 
+// A distance beyond arithmetic is no match, whatever the hash of what came of it.
+bool Matches(std::span<const std::byte> prefix, std::size_t block, const DecodedBlock& decoded) {
+  return decoded.hash == Load<std::uint32_t>(prefix, RegisterHeader(block) + sizeof(float)) &&
+         std::isfinite(decoded.distance);
+}
+
 // Between the last block header and the codes.
 void ClearGap(std::span<std::byte> out, std::size_t begin, std::size_t end) {
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(begin), out.begin() + static_cast<std::ptrdiff_t>(end),
@@ -64,11 +71,10 @@ void CopyFloats(const float* from, std::size_t count, std::span<std::byte> out, 
 
 }  // namespace
 
-Quantizer::Quantizer(const QuantizerOptions& options, std::size_t count)
-    : options_(options), count_(count), layout_(options, count), x_(kBlock), y_(kBlock) {
+Quantizer::Quantizer(const QuantizerOptions& options, std::size_t count, LatticeVectors vectors)
+    : options_(options), count_(count), vectors_(vectors), layout_(options, count), x_(kBlock), y_(kBlock) {
   if (options_.bits == 0) options_.rotation = false;
-  bytes_.resize(kBlock);
-  words_.resize(kBlock);
+  codes_.resize(2 * kBlock);
   k_.resize(kBlock);
 }
 
@@ -96,8 +102,8 @@ Lattice Quantizer::LatticeOf(std::size_t block, float scale, std::uint64_t messa
   return {.count = layout_.Coordinates(block),
           .bits = options_.bits,
           .scale = scale,
-          .inverse = scale == 0 ? 0 : 1 / scale,
-          .dither = DitherOf(message_key, block)};
+          .block_key = BlockKey(message_key, block),
+          .vectors = vectors_};
 }
 
 float Quantizer::Distance(std::size_t block, float coordinates_distance) const {
@@ -106,7 +112,7 @@ float Quantizer::Distance(std::size_t block, float coordinates_distance) const {
 }
 
 Result<std::uint32_t> Quantizer::CheckedMagnitude(std::size_t block, const float* z, const float* x) const {
-  const std::uint32_t largest = LargestMagnitude(z, layout_.Coordinates(block));
+  const std::uint32_t largest = LargestMagnitude(vectors_, z, layout_.Coordinates(block));
   if (largest < std::bit_cast<std::uint32_t>(kLargestCoordinate)) return largest;
   // A rotated block can be too large without one float that is.
   for (std::size_t i = block * kBlock; i < block * kBlock + layout_.Floats(block); ++i) {
@@ -119,27 +125,14 @@ Result<std::uint32_t> Quantizer::CheckedMagnitude(std::size_t block, const float
 
 // ---- deltas
 
-template <typename Code>
-Status Quantizer::EncodeDeltaAs(std::span<const float> x, std::uint64_t key, std::span<std::byte> out,
-                                std::span<float> decoded) {
-  std::vector<Code>* codes;
-  if constexpr (sizeof(Code) == 1) {
-    codes = &bytes_;
-  } else {
-    codes = &words_;
-  }
-  for (std::size_t block = 0; block < blocks(); ++block) {
-    const float* z = Prepare(block, x.data(), x_);
-    WEFT_ASSIGN_OR_RETURN(const std::uint32_t magnitude, CheckedMagnitude(block, z, x.data()));
-    const float scale = DeltaScale(Value(magnitude), options_.bits);
-    const Lattice lattice = LatticeOf(block, scale, key);
-    Store(out, DeltaHeader(block), scale);
-    float* result = InPlace(block) ? decoded.data() + block * kBlock : y_.data();
-    EncodeDeltaBlock(lattice, z, codes->data(), result);
-    if (!InPlace(block)) Restore(block, result, decoded.data());
-    PackPlane(codes->data(), lattice.count, options_.bits, out.data() + layout_.DeltaCodes(block));
-  }
-  return OkStatus();
+std::byte* Quantizer::CodesFor(std::byte* plane, int width) {
+  return width == 8 || width == 16 ? plane : codes_.data();
+}
+
+const std::byte* Quantizer::Unpacked(const std::byte* plane, std::size_t count, int width) {
+  if (width == 8 || width == 16) return plane;
+  UnpackPlane(plane, count, width, codes_.data());
+  return codes_.data();
 }
 
 Status Quantizer::EncodeDelta(std::span<const float> x, DitherKey key, std::span<std::byte> out,
@@ -159,30 +152,19 @@ Status Quantizer::EncodeDelta(std::span<const float> x, DitherKey key, std::span
   ClearGap(out, DeltaHeader(blocks()), layout_.DeltaCodes(0));
   const std::uint64_t message_key =
       MessageKey(options_.seed, static_cast<std::uint32_t>(CodeKind::kDelta), key.writer, key.version);
-  if (options_.bits <= 8) return EncodeDeltaAs<std::uint8_t>(x, message_key, out, decoded);
-  return EncodeDeltaAs<std::uint16_t>(x, message_key, out, decoded);
-}
-
-template <typename Code>
-void Quantizer::AddDeltaAs(std::span<const std::byte> message, std::uint64_t key, std::span<float> sum) {
-  std::vector<Code>* codes;
-  if constexpr (sizeof(Code) == 1) {
-    codes = &bytes_;
-  } else {
-    codes = &words_;
-  }
   for (std::size_t block = 0; block < blocks(); ++block) {
-    const Lattice lattice = LatticeOf(block, Load<float>(message, DeltaHeader(block)), key);
-    UnpackPlane(message.data() + layout_.DeltaCodes(block), lattice.count, options_.bits, codes->data());
-    float* to = sum.data() + block * kBlock;
-    if (InPlace(block)) {
-      AddDeltaBlock(lattice, codes->data(), to);
-      continue;
-    }
-    DecodeDeltaBlock(lattice, codes->data(), x_.data());
-    if (options_.rotation) UnrotateBlock(options_.seed, block, lattice.count, x_.data());
-    for (std::size_t i = 0; i < layout_.Floats(block); ++i) to[i] += x_[i];
+    const float* z = Prepare(block, x.data(), x_);
+    WEFT_ASSIGN_OR_RETURN(const std::uint32_t magnitude, CheckedMagnitude(block, z, x.data()));
+    const Lattice lattice = LatticeOf(block, DeltaScale(Value(magnitude), options_.bits), message_key);
+    Store(out, DeltaHeader(block), lattice.scale);
+    std::byte* plane = out.data() + layout_.DeltaCodes(block);
+    std::byte* codes = CodesFor(plane, options_.bits);
+    float* result = InPlace(block) ? decoded.data() + block * kBlock : y_.data();
+    EncodeDeltaBlock(lattice, z, codes, result);
+    if (!InPlace(block)) Restore(block, result, decoded.data());
+    if (codes != plane) PackPlane(codes, lattice.count, options_.bits, plane);
   }
+  return OkStatus();
 }
 
 Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> sum) {
@@ -204,10 +186,17 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
   }
   const std::uint64_t message_key =
       MessageKey(options_.seed, static_cast<std::uint32_t>(CodeKind::kDelta), key.writer, key.version);
-  if (options_.bits <= 8) {
-    AddDeltaAs<std::uint8_t>(message, message_key, sum);
-  } else {
-    AddDeltaAs<std::uint16_t>(message, message_key, sum);
+  for (std::size_t block = 0; block < blocks(); ++block) {
+    const Lattice lattice = LatticeOf(block, Load<float>(message, DeltaHeader(block)), message_key);
+    const std::byte* codes = Unpacked(message.data() + layout_.DeltaCodes(block), lattice.count, options_.bits);
+    float* to = sum.data() + block * kBlock;
+    if (InPlace(block)) {
+      AddDeltaBlock(lattice, codes, to);
+      continue;
+    }
+    DecodeDeltaBlock(lattice, codes, x_.data());
+    if (options_.rotation) UnrotateBlock(options_.seed, block, lattice.count, x_.data());
+    for (std::size_t i = 0; i < layout_.Floats(block); ++i) to[i] += x_[i];
   }
   return OkStatus();
 }
@@ -220,13 +209,9 @@ void Quantizer::WriteLevels(std::size_t block, const std::int32_t* k, std::span<
     const int shift = level == 0 ? 0 : layout_.LevelBits(level - 1);
     const int width = layout_.LevelWidth(level);
     std::byte* plane = out.data() + layout_.LevelRange(block, level).offset;
-    if (width <= 8) {
-      for (std::size_t j = 0; j < coordinates; ++j) bytes_[j] = static_cast<std::uint8_t>(k[j] >> shift);
-      PackPlane(bytes_.data(), coordinates, width, plane);
-    } else {
-      for (std::size_t j = 0; j < coordinates; ++j) words_[j] = static_cast<std::uint16_t>(k[j] >> shift);
-      PackPlane(words_.data(), coordinates, width, plane);
-    }
+    std::byte* codes = CodesFor(plane, width);
+    TakeDigits(k, coordinates, shift, width, codes);
+    if (codes != plane) PackPlane(codes, coordinates, width, plane);
   }
 }
 
@@ -260,23 +245,17 @@ Status Quantizer::EncodeRegister(std::span<const float> x, DitherKey key, std::s
   return OkStatus();
 }
 
-template <typename Code>
 void Quantizer::DecodeLowDigits(std::span<const std::byte> prefix, std::uint64_t key, std::span<const float> y,
                                 std::span<float> x, std::vector<std::size_t>* failed, std::span<float> distances) {
-  std::vector<Code>* codes;
-  if constexpr (sizeof(Code) == 1) {
-    codes = &bytes_;
-  } else {
-    codes = &words_;
-  }
   for (std::size_t block = 0; block < blocks(); ++block) {
     const Lattice lattice = LatticeOf(block, Load<float>(prefix, RegisterHeader(block)), key);
-    UnpackPlane(prefix.data() + layout_.LevelRange(block, 0).offset, lattice.count, options_.bits, codes->data());
+    const std::byte* codes =
+        Unpacked(prefix.data() + layout_.LevelRange(block, 0).offset, lattice.count, options_.bits);
     const float* z = Prepare(block, y.data(), y_);
     float* result = InPlace(block) ? x.data() + block * kBlock : x_.data();
-    const DecodedBlock decoded = DecodeRegisterBlock(lattice, codes->data(), z, result);
+    const DecodedBlock decoded = DecodeRegisterBlock(lattice, codes, z, result);
     if (!InPlace(block)) Restore(block, result, x.data());
-    if (decoded.hash != Load<std::uint32_t>(prefix, RegisterHeader(block) + sizeof(float))) failed->push_back(block);
+    if (!Matches(prefix, block, decoded)) failed->push_back(block);
     if (!distances.empty()) distances[block] = Distance(block, decoded.distance);
   }
 }
@@ -300,18 +279,15 @@ Status Quantizer::DecodeRegister(std::span<const std::byte> prefix, std::span<co
   if (options_.bits == 0) return OkStatus();
   const std::uint64_t message_key =
       MessageKey(options_.seed, static_cast<std::uint32_t>(CodeKind::kRegister), key.writer, key.version);
-  if (options_.bits <= 8) {
-    DecodeLowDigits<std::uint8_t>(prefix, message_key, y, x, failed, distances);
-  } else {
-    DecodeLowDigits<std::uint16_t>(prefix, message_key, y, x, failed, distances);
-  }
+  DecodeLowDigits(prefix, message_key, y, x, failed, distances);
   return OkStatus();
 }
 
 Status Quantizer::LoadRaw(std::size_t block, std::span<const std::byte> raw) {
   const std::size_t floats = layout_.Floats(block);
   std::memcpy(x_.data(), raw.data(), floats * sizeof(float));
-  if (LargestMagnitude(x_.data(), floats) < std::bit_cast<std::uint32_t>(kLargestCoordinate)) return OkStatus();
+  if (LargestMagnitude(vectors_, x_.data(), floats) < std::bit_cast<std::uint32_t>(kLargestCoordinate))
+    return OkStatus();
   return DataLossError("quantized message: a float in block " + std::to_string(block) +
                        " is NaN, infinite or too large");
 }
@@ -326,7 +302,7 @@ Status Quantizer::DecodeRaw(std::size_t block, std::span<const std::byte> raw, s
     std::fill(difference.begin() + static_cast<std::ptrdiff_t>(floats), difference.end(), 0.0F);
     const std::size_t coordinates = layout_.Coordinates(block);
     if (options_.rotation) RotateBlock(options_.seed, block, coordinates, difference.data());
-    *distance = Distance(block, Value(LargestMagnitude(difference.data(), coordinates)));
+    *distance = Distance(block, Value(LargestMagnitude(vectors_, difference.data(), coordinates)));
   }
   std::copy_n(x_.data(), floats, x.data() + block * kBlock);
   return OkStatus();
@@ -362,17 +338,16 @@ Result<bool> Quantizer::DecodeBlock(std::span<const std::byte> prefix, std::size
       LatticeOf(block, scale,
                 MessageKey(options_.seed, static_cast<std::uint32_t>(CodeKind::kRegister), key.writer, key.version));
   std::vector<std::uint32_t> codes(lattice.count);
-  std::vector<std::uint16_t> plane(lattice.count);
   for (int l = 0; l <= level; ++l) {
-    UnpackPlane(planes[static_cast<std::size_t>(l)].data(), lattice.count, layout_.LevelWidth(l), plane.data());
-    const int shift = l == 0 ? 0 : layout_.LevelBits(l - 1);
-    for (std::size_t j = 0; j < lattice.count; ++j) codes[j] |= std::uint32_t{plane[j]} << shift;
+    const int width = layout_.LevelWidth(l);
+    const std::byte* plane = Unpacked(planes[static_cast<std::size_t>(l)].data(), lattice.count, width);
+    AddDigits(plane, lattice.count, width, l == 0 ? 0 : layout_.LevelBits(l - 1), codes.data());
   }
   const float* z = Prepare(block, y.data(), y_);
-  const DecodedBlock decoded = DecodeRegisterBlock(lattice, layout_.LevelBits(level), codes.data(), z, x_.data());
+  const DecodedBlock decoded = DecodeLevelBlock(lattice, layout_.LevelBits(level), codes.data(), z, x_.data());
   Restore(block, x_.data(), x.data());
   if (distance != nullptr) *distance = Distance(block, decoded.distance);
-  return decoded.hash == Load<std::uint32_t>(prefix, RegisterHeader(block) + sizeof(float));
+  return Matches(prefix, block, decoded);
 }
 
 }  // namespace weft

@@ -32,7 +32,8 @@ class Quantizer {
  public:
   static constexpr std::size_t kBlock = kCodeBlock;  // floats; the last block may have fewer
 
-  Quantizer(const QuantizerOptions& options, std::size_t count);
+  // `vectors` changes the speed and nothing else.
+  Quantizer(const QuantizerOptions& options, std::size_t count, LatticeVectors vectors = LatticeVectors::kWidest);
 
   std::size_t count() const { return count_; }
   std::size_t blocks() const { return layout_.blocks(); }
@@ -83,12 +84,10 @@ class Quantizer {
   float Distance(std::size_t block, float coordinates_distance) const;
 
   Result<std::uint32_t> CheckedMagnitude(std::size_t block, const float* z, const float* x) const;
-  template <typename Code>
-  Status EncodeDeltaAs(std::span<const float> x, std::uint64_t key, std::span<std::byte> out, std::span<float> decoded);
-  template <typename Code>
-  void AddDeltaAs(std::span<const std::byte> message, std::uint64_t key, std::span<float> sum);
+  // Where a plane's codes lie unpacked: in itself, or in codes_.
+  std::byte* CodesFor(std::byte* plane, int width);
+  const std::byte* Unpacked(const std::byte* plane, std::size_t count, int width);
   void WriteLevels(std::size_t block, const std::int32_t* k, std::span<std::byte> out);
-  template <typename Code>
   void DecodeLowDigits(std::span<const std::byte> prefix, std::uint64_t key, std::span<const float> y,
                        std::span<float> x, std::vector<std::size_t>* failed, std::span<float> distances);
   // A block's raw floats to x_. DATA_LOSS: one that no encoder writes.
@@ -98,12 +97,12 @@ class Quantizer {
 
   QuantizerOptions options_;
   std::size_t count_;
+  LatticeVectors vectors_;
   QuantizerLayout layout_;
   // Scratch, a block each.
   std::vector<float> x_;
   std::vector<float> y_;
-  std::vector<std::uint8_t> bytes_;
-  std::vector<std::uint16_t> words_;
+  std::vector<std::byte> codes_;
   std::vector<std::int32_t> k_;
 };
 

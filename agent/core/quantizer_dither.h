@@ -1,15 +1,19 @@
 // The dither of the lattice code: a counter-based generator, so that any coordinate's u can be had without the others.
 //
-// A message has a 64-bit key, a block of it two 32-bit words (first, second). Coordinate j of the block has the word
-//   h = first + j * 0x9e3779b9;  h ^= h >> 16;  h *= 0x7feb352d;  h ^= (h >> 15) ^ second;  h *= 0x846ca68b   (mod
-//   2^32)
-// and u = (h as a signed number >> 8) / 2^24, in [-1/2, 1/2): exact in float32. Two multiplications and three shifts,
-// without a dependence between coordinates; the top bits of a product depend on all bits of its factor, so that the 24
-// that u has are the well mixed ones. quantizer_dither_test.cc states what is measured of its quality.
+// Coordinate 64 g + l of a block has the word h = A_g C_l modulo 2^32. A_g, odd, comes of the block's key and g through
+// a mixing function; C_0 … C_63 are odd constants. One multiplication a coordinate, none of it waiting for another.
+// Each u alone is uniform. Two of one group are as the successive numbers of a linear congruential generator with a
+// good multiplier: no a C_l + b C_m = 0 (mod 2^31) has |ab| below 30000, so that their correlation is below 1e-4
+// (12 / (4 pi^2 |ab|) a relation). Two of different groups are independent as far as the mixing is good. That is what
+// the code needs: u makes each coordinate's error uniform whatever x is, and makes the errors of two coordinates
+// uncorrelated. It does not need the 64 words of a group to be independent together, which they are not.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "agent/core/quantizer_planes.h"
 
 namespace weft {
 
@@ -21,37 +25,46 @@ constexpr std::uint64_t MixWord(std::uint64_t z) {
 }
 
 inline constexpr std::uint64_t kGoldenWord = 0x9e3779b97f4a7c15U;
-inline constexpr std::uint32_t kDitherStep = 0x9e3779b9U;
-inline constexpr std::uint32_t kDitherFirstFactor = 0x7feb352dU;
-inline constexpr std::uint32_t kDitherSecondFactor = 0x846ca68bU;
-inline constexpr float kDitherUnit = 0x1p-24F;
 
 // The key of a message of `kind` (1: delta, 2: register).
 constexpr std::uint64_t MessageKey(std::uint64_t seed, std::uint32_t kind, std::uint32_t writer,
                                    std::uint64_t version) {
   return MixWord(MixWord(MixWord(seed) + ((std::uint64_t{kind} << 32U) | writer)) + version);
 }
+constexpr std::uint64_t BlockKey(std::uint64_t message_key, std::size_t block) {
+  return MixWord(message_key + (std::uint64_t{block} + 1) * kGoldenWord);
+}
 
-struct BlockDither {
-  std::uint32_t first = 0;
-  std::uint32_t second = 0;
+// A_2p, A_2p+1 of a pair of groups: the lower half is the first.
+struct GroupFactors {
+  std::uint32_t even = 0;
+  std::uint32_t odd = 0;
 };
-
-constexpr BlockDither DitherOf(std::uint64_t message_key, std::size_t block) {
-  const std::uint64_t word = MixWord(message_key + (std::uint64_t{block} + 1) * kGoldenWord);
-  return {.first = static_cast<std::uint32_t>(word), .second = static_cast<std::uint32_t>(word >> 32U)};
+constexpr GroupFactors FactorsOf(std::uint64_t block_key, std::size_t pair) {
+  const std::uint64_t word = MixWord(block_key + (std::uint64_t{pair} + 1) * kGoldenWord);
+  return {.even = static_cast<std::uint32_t>(word) | 1U, .odd = static_cast<std::uint32_t>(word >> 32U) | 1U};
 }
 
-constexpr std::uint32_t DitherWord(const BlockDither& dither, std::uint32_t coordinate) {
-  std::uint32_t h = dither.first + coordinate * kDitherStep;
-  h ^= h >> 16U;
-  h *= kDitherFirstFactor;
-  h ^= (h >> 15U) ^ dither.second;
-  return h * kDitherSecondFactor;
+// C_l.
+struct LaneFactors {
+  alignas(64) std::array<std::uint32_t, kCodeGroup> of = {};
+  std::uint32_t sum = 0;
+};
+constexpr LaneFactors MakeLaneFactors() {
+  LaneFactors factors;
+  for (std::size_t lane = 0; lane < kCodeGroup; ++lane) {
+    factors.of[lane] = static_cast<std::uint32_t>(MixWord((lane + 1) * kGoldenWord)) | 1U;
+    factors.sum += factors.of[lane];
+  }
+  return factors;
 }
+inline constexpr LaneFactors kLaneFactors = MakeLaneFactors();
 
-constexpr float DitherValue(std::uint32_t word) {
-  return static_cast<float>(static_cast<std::int32_t>(word) >> 8) * kDitherUnit;
+// A coordinate's word by itself: what the kernels compute many at a time.
+constexpr std::uint32_t DitherWord(std::uint64_t block_key, std::size_t coordinate) {
+  const std::size_t group = coordinate / kCodeGroup;
+  const GroupFactors factors = FactorsOf(block_key, group / 2);
+  return (group % 2 == 0 ? factors.even : factors.odd) * kLaneFactors.of[coordinate % kCodeGroup];
 }
 
 // What says in a message's header that writer and reader have the same seed, without telling the seed.

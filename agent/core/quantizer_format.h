@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "agent/core/quantizer_planes.h"
 #include "common/status.h"
 
 namespace weft {
@@ -30,11 +31,9 @@ struct ByteRange {
 enum class CodeKind : std::uint8_t { kDelta = 1, kRegister = 2 };
 
 inline constexpr std::size_t kCodeBlock = 4096;  // floats
-// Coordinates are stored in groups of so many; a block of fewer is filled up with zeros.
-inline constexpr std::size_t kCodeGroup = 64;
 // Numbers at or above this are refused: only a broken model has them, and below nothing here overflows.
 inline constexpr float kLargestCoordinate = 0x1p100F;
-inline constexpr float kSmallestScale = 0x1p-100F;
+inline constexpr float kSmallestScale = 0x1p-90F;
 
 class QuantizerLayout {
  public:

@@ -1,52 +1,55 @@
-// The inner loops of the lattice code: one block of coordinates each. All are exact to the bit on every processor.
+// The inner loops of the lattice code: one block of coordinates each.
 //
-// With v = x * inverse (float32; so for y), u the coordinate's dither, and round to the nearest, halves to even:
-//   encode       k = round(v + u)
-//   key 0        k - u is the number congruent to c - u modulo q that lies in (-q/2, q/2]
-//   key y        r = round((v_y + u - c) / q), k = c + q r
-//   decoded      x' = (k - u) * scale
-// The hash of a block is the sum over its coordinates of (k >> bits) times the dither's word, modulo 2^32: what the key
-// adds to the low digit, with random factors. If the key leads to another sum of k, it misses that once in 2^32.
+// u is kept in units of 2^(b-32), where it is an integer: with h the coordinate's word (quantizer_dither.h),
+// U = h >> b and u = U 2^(b-32) - 1/2. A number modulo q = 2^b in these units is one modulo 2^32, so that 32-bit words
+// wrap around as the code wants it. With c the code, the low b bits of k,
+//   w = (c << (32-b)) + 2^31-b - U  as a signed word is  k - u  in these units, wrapped into [-q/2, q/2)
+//   key 0:  x' = w 2^(b-32) scale
+//   key y:  r = round(y / (scale q) - w 2^-32),  x' = (w 2^-32 + r) (scale q)
+// where round is to the nearest, halves to even. r counts the wraps: r = floor((k - u) / q + 1/2). A block's hash is
+// the sum of r h over its coordinates modulo 2^32: what the key adds to the low digits, with random odd factors. A key
+// that leads to other r is missed once in 2^31.
+//
+// Every path through here gives the same bits on every processor.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-
-#include "agent/core/quantizer_dither.h"
 
 namespace weft {
 
+// The widest that the processor has, or 8 floats: for tests, which hold them against each other.
+enum class LatticeVectors { kWidest, kEight };
+
 struct Lattice {
   std::size_t count = 0;  // coordinates: a multiple of 64
-  int bits = 8;           // q = 2^bits
-  float scale = 0;        // 0: decodes to 0
-  float inverse = 0;      // 1 / scale, 0 for 0
-  BlockDither dither;
+  int bits = 8;
+  float scale = 0;  // 0: decodes to 0
+  std::uint64_t block_key = 0;
+  LatticeVectors vectors = LatticeVectors::kWidest;
+
+  float inverse() const { return scale == 0 ? 0 : 1 / scale; }
+  float steps() const { return static_cast<float>(1 << bits); }  // q
 };
 
 struct DecodedBlock {
   std::uint32_t hash = 0;
-  float distance = 0;  // max|x' - y|
+  float distance = 0;  // max|x' - y|; not finite if y is too far for arithmetic
 };
 
 // The bits of the largest |x|; at or above 0x7f800000 if there is an infinity or a NaN.
-std::uint32_t LargestMagnitude(const float* x, std::size_t count);
+std::uint32_t LargestMagnitude(LatticeVectors vectors, const float* x, std::size_t count);
 
-// Codes are bytes up to 8 bits, words above. |x| <= scale (q - 1) / 2.
-template <typename Code>
-void EncodeDeltaBlock(const Lattice& lattice, const float* x, Code* codes, float* decoded);
-template <typename Code>
-void DecodeDeltaBlock(const Lattice& lattice, const Code* codes, float* x);
-template <typename Code>
-void AddDeltaBlock(const Lattice& lattice, const Code* codes, float* sum);  // sum += x'
+// `codes` has CodeBytes(bits) a coordinate, in quantizer_planes.h's order. |x| < scale (q - 1) / 2.
+void EncodeDeltaBlock(const Lattice& lattice, const float* x, std::byte* codes, float* decoded);
+void DecodeDeltaBlock(const Lattice& lattice, const std::byte* codes, float* x);
+void AddDeltaBlock(const Lattice& lattice, const std::byte* codes, float* sum);  // sum += x'
 
 // |x| <= 2^20 scale. Returns the hash.
 std::uint32_t EncodeRegisterBlock(const Lattice& lattice, const float* x, std::int32_t* k);
-template <typename Code>
-DecodedBlock DecodeRegisterBlock(const Lattice& lattice, const Code* codes, const float* y, float* x);
-// The same where `code_bits` of k are known, a multiple of the lattice's.
-DecodedBlock DecodeRegisterBlock(const Lattice& lattice, int code_bits, const std::uint32_t* codes, const float* y,
-                                 float* x);
+DecodedBlock DecodeRegisterBlock(const Lattice& lattice, const std::byte* codes, const float* y, float* x);
+// The same where `code_bits` of k are known, a multiple of the lattice's, in coordinates' order; one at a time.
+DecodedBlock DecodeLevelBlock(const Lattice& lattice, int code_bits, const std::uint32_t* codes, const float* y,
+                              float* x);
 
 }  // namespace weft

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "agent/core/quantizer_format.h"
-
 namespace weft {
 namespace {
 
@@ -84,44 +81,80 @@ void UnpackGroup(const std::uint8_t* in, int width, Code* codes) {
 }
 
 template <typename Code>
-void Pack(const Code* codes, std::size_t count, int width, std::byte* plane) {
-  if (width == static_cast<int>(8 * sizeof(Code))) {
-    std::memcpy(plane, codes, count * sizeof(Code));
-    return;
-  }
-  auto* out = reinterpret_cast<std::uint8_t*>(plane);
+void Pack(const std::byte* codes, std::size_t count, int width, std::byte* plane) {
+  Code group[kCodeGroup];
   for (std::size_t i = 0; i < count; i += kCodeGroup) {
-    PackGroup(codes + i, width, out);
-    out += kCodeGroup / 8 * static_cast<std::size_t>(width);
+    std::memcpy(group, codes + i * sizeof(Code), sizeof(group));
+    PackGroup(group, width, reinterpret_cast<std::uint8_t*>(plane));
+    plane += kCodeGroup / 8 * static_cast<std::size_t>(width);
   }
 }
 
 template <typename Code>
-void Unpack(const std::byte* plane, std::size_t count, int width, Code* codes) {
-  if (width == static_cast<int>(8 * sizeof(Code))) {
-    std::memcpy(codes, plane, count * sizeof(Code));
-    return;
-  }
-  const auto* in = reinterpret_cast<const std::uint8_t*>(plane);
+void Unpack(const std::byte* plane, std::size_t count, int width, std::byte* codes) {
+  Code group[kCodeGroup];
   for (std::size_t i = 0; i < count; i += kCodeGroup) {
-    UnpackGroup(in, width, codes + i);
-    in += kCodeGroup / 8 * static_cast<std::size_t>(width);
+    UnpackGroup(reinterpret_cast<const std::uint8_t*>(plane), width, group);
+    std::memcpy(codes + i * sizeof(Code), group, sizeof(group));
+    plane += kCodeGroup / 8 * static_cast<std::size_t>(width);
+  }
+}
+
+// A group's words, each of four codes (bytes) or two.
+template <int kCodeBytes>
+void TakeGroup(const std::int32_t* __restrict k, int shift, std::uint32_t mask, std::uint32_t* __restrict words) {
+  constexpr std::size_t kParts = 4 / kCodeBytes, kStride = kCodeGroup / kParts;
+  for (std::size_t t = 0; t < kStride; ++t) {
+    std::uint32_t word = 0;
+    for (std::size_t part = 0; part < kParts; ++part) {
+      word |= (static_cast<std::uint32_t>(k[part * kStride + t] >> shift) & mask) << (part * 8 * kCodeBytes);
+    }
+    words[t] = word;
   }
 }
 
 }  // namespace
 
-void PackPlane(const std::uint8_t* codes, std::size_t count, int width, std::byte* plane) {
-  Pack(codes, count, width, plane);
+void TakeDigits(const std::int32_t* k, std::size_t count, int shift, int width, std::byte* codes) {
+  const std::uint32_t mask = (1U << width) - 1;
+  std::uint32_t words[kCodeGroup / 2];
+  for (std::size_t i = 0; i < count; i += kCodeGroup) {
+    if (CodeBytes(width) == 1) {
+      TakeGroup<1>(k + i, shift, mask, words);
+    } else {
+      TakeGroup<2>(k + i, shift, mask, words);
+    }
+    std::memcpy(codes, words, kCodeGroup * CodeBytes(width));
+    codes += kCodeGroup * CodeBytes(width);
+  }
 }
-void PackPlane(const std::uint16_t* codes, std::size_t count, int width, std::byte* plane) {
-  Pack(codes, count, width, plane);
+
+void AddDigits(const std::byte* codes, std::size_t count, int width, int shift, std::uint32_t* numbers) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t code = 0;
+    std::memcpy(&code, codes + i * CodeBytes(width), CodeBytes(width));
+    numbers[CoordinateAt(i, width)] |= std::uint32_t{code} << shift;
+  }
 }
-void UnpackPlane(const std::byte* plane, std::size_t count, int width, std::uint8_t* codes) {
-  Unpack(plane, count, width, codes);
+
+void PackPlane(const std::byte* codes, std::size_t count, int width, std::byte* plane) {
+  if (width == 8 || width == 16) {
+    std::memcpy(plane, codes, count * CodeBytes(width));
+  } else if (CodeBytes(width) == 1) {
+    Pack<std::uint8_t>(codes, count, width, plane);
+  } else {
+    Pack<std::uint16_t>(codes, count, width, plane);
+  }
 }
-void UnpackPlane(const std::byte* plane, std::size_t count, int width, std::uint16_t* codes) {
-  Unpack(plane, count, width, codes);
+
+void UnpackPlane(const std::byte* plane, std::size_t count, int width, std::byte* codes) {
+  if (width == 8 || width == 16) {
+    std::memcpy(codes, plane, count * CodeBytes(width));
+  } else if (CodeBytes(width) == 1) {
+    Unpack<std::uint8_t>(plane, count, width, codes);
+  } else {
+    Unpack<std::uint16_t>(plane, count, width, codes);
+  }
 }
 
 }  // namespace weft
