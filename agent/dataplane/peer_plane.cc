@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/dataplane/adpsgd.h"
 #include "agent/dataplane/all_reduce.h"
 #include "agent/dataplane/dpsgd.h"
 #include "agent/dataplane/local_sgd.h"
@@ -80,7 +81,7 @@ Result<std::unique_ptr<DataPlane>> MakePeerPlane(const PeerPlaneOptions& options
       if (!alone) plane = std::make_unique<SgpWorker>(parts);
       break;
     case StrategyType::kADPSGD:
-      if (!alone) return UnimplementedError("strategy.type: there is no such plane yet");
+      if (!alone) plane = std::make_unique<AdpsgdWorker>(parts);
       break;
     case StrategyType::kSwarm:
       if (!alone) return SwarmWorker::Make(parts);
