@@ -8,7 +8,8 @@
 //
 // Per iteration and worker: G sums, G the groups that have floats, of M + 4 G bytes together (M the model's; each
 // bucket carries its workers' samples as one more float, exact up to 2^24 of them). As the ring that the transport
-// runs: 2 (P-1)/P (M + 4 G) bytes each way in 2 (P-1) G messages. Memory: M + 4 G bytes. One thread calls.
+// runs: 2 (P-1)/P (M + 4 G) bytes each way in 2 (P-1) G messages, more where a rank's share of a bucket passes 256 KiB.
+// Memory: M + 4 G bytes. One thread calls.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 // AllReduce by their samples.
 //
 // Every H iterations, per worker: G sums, G the groups that have floats, of M bytes together, M the model's. As the
-// ring that the transport runs: 2 (P-1)/P M bytes each way in 2 (P-1) G messages. Per iteration that is 1/H of it.
-// Memory: none; 2 M with SlowMo. One thread calls.
+// ring that the transport runs: 2 (P-1)/P M bytes each way in 2 (P-1) G messages, more where a group's share of a rank
+// passes 256 KiB. Per iteration that is 1/H of it. Memory: none; 2 M with SlowMo. One thread calls.
 #pragma once
 
 #include <cstdint>

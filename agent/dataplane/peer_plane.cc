@@ -42,7 +42,7 @@ Status Validate(const PeerPlaneOptions& options, const Plan& plan, const ModelVi
   if (options.overlap < 0 || options.overlap > 100) {
     return InvalidArgumentError("overlap: " + std::to_string(options.overlap) + " is not in [0, 100]");
   }
-  if (!NeedsTopology(plan.strategy)) return OkStatus();
+  if (!NeedsTopology(plan.strategy) || plan.workers == 1) return OkStatus();
   if (!options.topology.has_value()) return InvalidArgumentError("topology: it is not given");
   if (options.topology->nodes() != plan.workers) {
     return InvalidArgumentError("topology: it has " + std::to_string(options.topology->nodes()) + " nodes, not " +

@@ -176,6 +176,19 @@ TEST(Sgp, Resumed_EqualsTheUninterruptedRunBitForBit) {
   }
 }
 
+TEST(Sgp, LossesUntilTheEnd_FinishNevertheless) {
+  PeerRun run = Push(4, TopologyType::kComplete, 2);
+  run.network.loss_probability = 0.3;
+  run.network.lossy_kinds = {MessageKind::kPeer};
+  const PeerResult result = RunPeers(run);
+  std::int64_t lost = 0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_TRUE(result.status[k].ok()) << result.status[k];
+    lost += InteractionsOf(result.statistics[k], "lost");
+  }
+  EXPECT_GT(lost, 0);
+}
+
 // One message of M + 4 bytes each.
 TEST(Sgp, MessagesAndBytes_AreThoseOfTheFormula) {
   const PeerRun run = Push(4, TopologyType::kRing, 1);
