@@ -82,20 +82,32 @@ bool Quantizer::InPlace(std::size_t block) const {
   return !options_.rotation && layout_.Floats(block) == layout_.Coordinates(block);
 }
 
+Rotation Quantizer::RotationOf(std::size_t block) const {
+  return {.key = RotationKey(options_.seed, block), .m = layout_.Coordinates(block), .vectors = vectors_};
+}
+
 const float* Quantizer::Prepare(std::size_t block, const float* x, std::vector<float>& own) const {
   x += block * kBlock;
   if (InPlace(block)) return x;
   const std::size_t floats = layout_.Floats(block), coordinates = layout_.Coordinates(block);
-  std::copy_n(x, floats, own.data());
-  std::fill(own.begin() + static_cast<std::ptrdiff_t>(floats), own.begin() + static_cast<std::ptrdiff_t>(coordinates),
-            0.0F);
-  if (options_.rotation) RotateBlock(options_.seed, block, coordinates, own.data());
+  if (floats < coordinates) {
+    std::copy_n(x, floats, own.data());
+    std::fill_n(own.data() + floats, coordinates - floats, 0.0F);
+    x = own.data();
+  }
+  if (options_.rotation) Rotate(RotationOf(block), x, own.data());
   return own.data();
 }
 
 void Quantizer::Restore(std::size_t block, float* z, float* x) const {
-  if (options_.rotation) UnrotateBlock(options_.seed, block, layout_.Coordinates(block), z);
-  std::copy_n(z, layout_.Floats(block), x + block * kBlock);
+  const std::size_t floats = layout_.Floats(block);
+  x += block * kBlock;
+  if (options_.rotation && floats == layout_.Coordinates(block)) {
+    Unrotate(RotationOf(block), z, x);
+    return;
+  }
+  if (options_.rotation) Unrotate(RotationOf(block), z, z);
+  std::copy_n(z, floats, x);
 }
 
 Lattice Quantizer::LatticeOf(std::size_t block, float scale, std::uint64_t message_key) const {
@@ -195,8 +207,10 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
       continue;
     }
     DecodeDeltaBlock(lattice, codes, x_.data());
-    if (options_.rotation) UnrotateBlock(options_.seed, block, lattice.count, x_.data());
-    for (std::size_t i = 0; i < layout_.Floats(block); ++i) to[i] += x_[i];
+    if (options_.rotation) Unrotate(RotationOf(block), x_.data(), x_.data());
+    const float* delta = x_.data();
+    const std::size_t floats = layout_.Floats(block);
+    for (std::size_t i = 0; i < floats; ++i) to[i] += delta[i];
   }
   return OkStatus();
 }
@@ -301,7 +315,7 @@ Status Quantizer::DecodeRaw(std::size_t block, std::span<const std::byte> raw, s
     for (std::size_t i = 0; i < floats; ++i) difference[i] = x_[i] - y[block * kBlock + i];
     std::fill(difference.begin() + static_cast<std::ptrdiff_t>(floats), difference.end(), 0.0F);
     const std::size_t coordinates = layout_.Coordinates(block);
-    if (options_.rotation) RotateBlock(options_.seed, block, coordinates, difference.data());
+    if (options_.rotation) Rotate(RotationOf(block), difference.data(), difference.data());
     *distance = Distance(block, Value(LargestMagnitude(vectors_, difference.data(), coordinates)));
   }
   std::copy_n(x_.data(), floats, x.data() + block * kBlock);

@@ -21,6 +21,7 @@
 #include "agent/core/distance_tracker.h"
 #include "agent/core/quantizer_format.h"
 #include "agent/core/quantizer_kernels.h"
+#include "agent/core/quantizer_rotation.h"
 #include "common/status.h"
 
 namespace weft {
@@ -79,6 +80,7 @@ class Quantizer {
   const float* Prepare(std::size_t block, const float* x, std::vector<float>& own) const;
   // Back from `z` (changed) to the block's floats at `x`.
   void Restore(std::size_t block, float* z, float* x) const;
+  Rotation RotationOf(std::size_t block) const;
   bool InPlace(std::size_t block) const;
   Lattice LatticeOf(std::size_t block, float scale, std::uint64_t message_key) const;
   float Distance(std::size_t block, float coordinates_distance) const;

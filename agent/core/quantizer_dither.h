@@ -73,8 +73,11 @@ constexpr std::uint32_t SeedMark(std::uint64_t seed) {
 }
 
 // Signs of 64 coordinates of a rotated block: bit j set turns coordinate 64 group + j.
-constexpr std::uint64_t RotationSigns(std::uint64_t seed, std::size_t block, std::size_t group) {
-  return MixWord(MixWord(MixWord(seed) + 2 * kGoldenWord) + (std::uint64_t{block} * 64 + group));
+constexpr std::uint64_t RotationKey(std::uint64_t seed, std::size_t block) {
+  return MixWord(MixWord(seed) + 2 * kGoldenWord) + std::uint64_t{block} * 64;
+}
+constexpr std::uint64_t RotationSigns(std::uint64_t rotation_key, std::size_t group) {
+  return MixWord(rotation_key + group);
 }
 
 }  // namespace weft

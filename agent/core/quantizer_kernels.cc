@@ -33,15 +33,6 @@ struct Slots {
   static constexpr std::size_t kStride = kCodeGroup / kParts;
 };
 
-// A vector of `W` at `i`.
-template <typename W>
-WEFT_LATTICE_INLINE const auto& FloatsAt(const float* x, std::size_t i) {
-  return *reinterpret_cast<const typename W::FloatInMemory*>(x + i);
-}
-template <typename W>
-WEFT_LATTICE_INLINE auto& FloatsAt(float* x, std::size_t i) {
-  return *reinterpret_cast<typename W::FloatInMemory*>(x + i);
-}
 template <typename W>
 WEFT_LATTICE_INLINE const auto& WordsAt(const std::byte* codes, std::size_t word) {
   return *reinterpret_cast<const typename W::WordInMemory*>(codes + 4 * word);
@@ -280,16 +271,14 @@ WEFT_LATTICE_WIDE DecodedBlock WideDecodeRegister(const Lattice& lattice, const 
   return DecodeRegisterOf<SixteenLanes>(lattice, codes, y, x);
 }
 
-bool Wide(LatticeVectors vectors) { return vectors == LatticeVectors::kWidest && HasWideVectors(); }
-
 }  // namespace
 
 std::uint32_t LargestMagnitude(LatticeVectors vectors, const float* x, std::size_t count) {
-  return Wide(vectors) ? WideLargest(x, count) : Largest<EightLanes>(x, count);
+  return UseWideVectors(vectors) ? WideLargest(x, count) : Largest<EightLanes>(x, count);
 }
 
 void EncodeDeltaBlock(const Lattice& lattice, const float* x, std::byte* codes, float* decoded) {
-  if (Wide(lattice.vectors)) {
+  if (UseWideVectors(lattice.vectors)) {
     WideEncodeDelta(lattice, x, codes, decoded);
   } else {
     EncodeDeltaOf<EightLanes>(lattice, x, codes, decoded);
@@ -297,7 +286,7 @@ void EncodeDeltaBlock(const Lattice& lattice, const float* x, std::byte* codes, 
 }
 
 void DecodeDeltaBlock(const Lattice& lattice, const std::byte* codes, float* x) {
-  if (Wide(lattice.vectors)) {
+  if (UseWideVectors(lattice.vectors)) {
     WideDecodeDelta(lattice, codes, x);
   } else {
     DecodeDeltaOf<EightLanes, false>(lattice, codes, x);
@@ -305,7 +294,7 @@ void DecodeDeltaBlock(const Lattice& lattice, const std::byte* codes, float* x) 
 }
 
 void AddDeltaBlock(const Lattice& lattice, const std::byte* codes, float* sum) {
-  if (Wide(lattice.vectors)) {
+  if (UseWideVectors(lattice.vectors)) {
     WideAddDelta(lattice, codes, sum);
   } else {
     DecodeDeltaOf<EightLanes, true>(lattice, codes, sum);
@@ -313,12 +302,13 @@ void AddDeltaBlock(const Lattice& lattice, const std::byte* codes, float* sum) {
 }
 
 std::uint32_t EncodeRegisterBlock(const Lattice& lattice, const float* x, std::int32_t* k) {
-  return Wide(lattice.vectors) ? WideEncodeRegister(lattice, x, k) : EncodeRegister<EightLanes>(lattice, x, k);
+  return UseWideVectors(lattice.vectors) ? WideEncodeRegister(lattice, x, k)
+                                         : EncodeRegister<EightLanes>(lattice, x, k);
 }
 
 DecodedBlock DecodeRegisterBlock(const Lattice& lattice, const std::byte* codes, const float* y, float* x) {
-  return Wide(lattice.vectors) ? WideDecodeRegister(lattice, codes, y, x)
-                               : DecodeRegisterOf<EightLanes>(lattice, codes, y, x);
+  return UseWideVectors(lattice.vectors) ? WideDecodeRegister(lattice, codes, y, x)
+                                         : DecodeRegisterOf<EightLanes>(lattice, codes, y, x);
 }
 
 DecodedBlock DecodeLevelBlock(const Lattice& lattice, int code_bits, const std::uint32_t* codes, const float* y,

@@ -16,10 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft {
+#include "agent/core/quantizer_vectors.h"
 
-// The widest that the processor has, or 8 floats: for tests, which hold them against each other.
-enum class LatticeVectors { kWidest, kEight };
+namespace weft {
 
 struct Lattice {
   std::size_t count = 0;  // coordinates: a multiple of 64

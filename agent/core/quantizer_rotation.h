@@ -11,10 +11,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "agent/core/quantizer_vectors.h"
+
 namespace weft {
 
-// In place; 64 <= m <= 4096.
-void RotateBlock(std::uint64_t seed, std::size_t block, std::size_t m, float* x);
-void UnrotateBlock(std::uint64_t seed, std::size_t block, std::size_t m, float* z);
+struct Rotation {
+  std::uint64_t key = 0;  // RotationKey(seed, block)
+  std::size_t m = 0;      // 64 to 4096
+  LatticeVectors vectors = LatticeVectors::kWidest;
+};
+
+// From x to z; they may be the same.
+void Rotate(const Rotation& rotation, const float* x, float* z);
+// From z to x; they may be the same. z is overwritten.
+void Unrotate(const Rotation& rotation, float* z, float* x);
 
 }  // namespace weft

@@ -15,6 +15,9 @@
 
 namespace weft {
 
+// The widest that the processor has, or 8 floats: for tests, which hold them against each other.
+enum class LatticeVectors { kWidest, kEight };
+
 inline bool HasWideVectors() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -44,5 +47,17 @@ struct SixteenLanes {
   using FloatInMemory = float __attribute__((vector_size(64), aligned(4), may_alias));
   using WordInMemory = std::uint32_t __attribute__((vector_size(64), aligned(1), may_alias));
 };
+
+inline bool UseWideVectors(LatticeVectors vectors) { return vectors == LatticeVectors::kWidest && HasWideVectors(); }
+
+// A vector of `W` at `i`.
+template <typename W>
+WEFT_LATTICE_INLINE const auto& FloatsAt(const float* x, std::size_t i) {
+  return *reinterpret_cast<const typename W::FloatInMemory*>(x + i);
+}
+template <typename W>
+WEFT_LATTICE_INLINE auto& FloatsAt(float* x, std::size_t i) {
+  return *reinterpret_cast<typename W::FloatInMemory*>(x + i);
+}
 
 }  // namespace weft
