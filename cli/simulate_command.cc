@@ -34,15 +34,12 @@ struct Row {
 
 Result<Row> Play(const std::string& title, const PlanRequest& request, const SimulationOptions& options) {
   WEFT_ASSIGN_OR_RETURN(Plan plan, MakePlan(request));
-  WEFT_ASSIGN_OR_RETURN(const LinkTable links, LinkTable::Make(request.links, request.workers, request.servers));
-  SimulationResult result = Simulate(plan, request.timeline, links, options);
+  WEFT_ASSIGN_OR_RETURN(SimulationResult result, Simulate(plan, request, options));
   return Row{title, std::move(plan), std::move(result)};
 }
 
 SimulationOptions OptionsFor(const SimulateOptions& options, const PlanRequest& request) {
   SimulationOptions out;
-  out.apply = request.options.apply;
-  out.admission = !options.no_admission;
   out.compute_jitter = options.jitter;
   out.seed = options.seed;
   if (options.slow_worker != 1) {

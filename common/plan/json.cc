@@ -77,7 +77,7 @@ Status CheckGroups(const Plan& plan) {
     if (group.index != index) {
       return InvalidArgumentError(path + ".index: " + std::to_string(group.index) + " is not " + std::to_string(index));
     }
-    const int phase = PhaseOf(plan.phase, plan.period, index);
+    const int phase = GroupPhase(plan, index);
     if (group.phase != phase) {
       return InvalidArgumentError(path + ".phase: " + std::to_string(group.phase) + " is not " + std::to_string(phase) +
                                   ", which the index gives");

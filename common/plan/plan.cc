@@ -7,6 +7,10 @@ int PhaseOf(PhaseRule rule, int period, int group) {
   return rule == PhaseRule::kFormula ? residue : (period - residue) % period;
 }
 
+int GroupPhase(const Plan& plan, int group) {
+  return plan.strategy == StrategyType::kInterleavedPS ? PhaseOf(plan.phase, plan.period, group) : 0;
+}
+
 int SlotOf(int worker, std::int64_t round, int server, int workers, int servers) {
   const std::int64_t ahead = static_cast<std::int64_t>(server) * workers / servers;
   return static_cast<int>((worker + workers - round % workers + ahead) % workers);

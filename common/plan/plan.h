@@ -135,6 +135,9 @@ bool Synchronizes(PhaseRule rule, int period, int group, std::int64_t iteration)
 // The phase of a group: the t mod T at which it synchronizes.
 int PhaseOf(PhaseRule rule, int period, int group);
 
+// The phase of a group of this plan: with InterleavedPS as above, else 0, since all groups are sent in one iteration.
+int GroupPhase(const Plan& plan, int group);
+
 // The place of a worker in the order in which a server serves a round. On server 0 worker (q + round) mod P has place
 // q, so that no worker is always last; each further server is P/S places ahead, so that a worker does not send to two
 // servers at once.

@@ -1,4 +1,4 @@
-// Transfers that share ports: the simulator's network.
+// Transfers that share ports: the simulators' network.
 #pragma once
 
 #include <array>
@@ -10,50 +10,62 @@
 
 namespace weft {
 
-enum class Direction { kPush, kPull };  // to the server, to the worker
+enum class Direction { kIn, kOut };  // of a rank's port
 
-// What moves through the ports at one moment. A flow's rate is the least of its link's and of an even share of the two
-// ports that it goes through, in each of its directions.
+// Bytes a microsecond. A link that takes no time a byte has a rate at which a petabyte takes a microsecond, so that the
+// arithmetic stays finite.
+double RateOf(const Link& link);
+
+// What moves through the ranks' ports at one moment. A flow's rate is the least of its link's and of an even share of
+// the ports that it goes through, in each of its directions.
 class Flows {
  public:
   struct Flow {
-    int worker = 0;
-    int server = 0;
-    bool push = false;
-    bool pull = false;
+    int from = 0;
+    int to = 0;
+    bool forth = true;  // moves from `from` to `to`
+    bool back = false;  // and as many bytes the other way, at the same rate
+    double link_rate = 0;
     double bytes_left = 0;
     double rate = 0;  // bytes a microsecond
     std::size_t tag = 0;
   };
 
-  Flows(const LinkTable& links, int workers, int servers);
+  // By rank, in each direction: bytes a microsecond.
+  explicit Flows(std::vector<double> port_rates);
 
   void Add(Flow flow);
   // How long until the first flow ends; infinity when none moves.
-  double UntilFirstEnd() const { return until_first_end_; }
+  double UntilFirstEnd();
   // Moves everything on by `us`, at most UntilFirstEnd(), and returns the flows that ended. The reference is valid
   // until the next call.
   const std::vector<Flow>& Advance(double us);
 
-  // Flows in this direction at a server, and their joint rate.
-  int CountAt(int server, Direction direction) const { return server_count_[Index(direction)][Size(server)]; }
-  double RateAt(int server, Direction direction) const { return server_rate_[Index(direction)][Size(server)]; }
+  // Flows in this direction at a rank, and their joint rate (as of the last call of one of the two above).
+  int CountAt(int rank, Direction direction) const { return ports_[Size(rank)].count[Index(direction)]; }
+  double RateAt(int rank, Direction direction) const { return ports_[Size(rank)].rate[Index(direction)]; }
 
  private:
+  struct Port {
+    double capacity = 0;
+    std::array<int, 2> count{};
+    std::array<double, 2> rate{};
+  };
+
   static std::size_t Index(Direction direction) { return static_cast<std::size_t>(direction); }
   static std::size_t Size(int value) { return static_cast<std::size_t>(value); }
-  double LinkRate(int worker, int server) const;
+  void Count(const Flow& flow, int change);
   void SetRates();
 
-  const LinkTable& links_;
-  std::vector<double> worker_rate_;  // of the ports
-  std::vector<double> port_rate_;    // of the servers' ports
+  std::vector<Port> ports_;
   std::vector<Flow> moving_;
   std::vector<Flow> ended_;
-  std::array<std::vector<int>, 2> worker_count_;
-  std::array<std::vector<int>, 2> server_count_;
-  std::array<std::vector<double>, 2> server_rate_;
+  bool stale_ = false;  // the rates are of other flows than these
   double until_first_end_ = std::numeric_limits<double>::infinity();
 };
+
+// By rank, workers first: a port is as fast as the fastest of its links.
+std::vector<double> PortRates(const LinkTable& links, int workers, int servers);
+std::vector<double> PortRates(const PeerLinks& links, int workers);
 
 }  // namespace weft

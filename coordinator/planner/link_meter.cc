@@ -17,41 +17,41 @@ void LinkMeter::Advance(const Flows& flows, double us) {
   const double beyond = closes ? us - in_window : 0;
   const bool whole = beyond >= kWindowUs;
   const double rest = beyond - kWindowUs * static_cast<double>(static_cast<long long>(beyond / kWindowUs));
-  for (std::size_t s = 0; s < servers_.size(); ++s) {
-    Server& server = servers_[s];
-    if (server.serving > 0) server.busy_us += us;
+  for (std::size_t s = 0; s < ranks_.size(); ++s) {
+    Rank& rank = ranks_[s];
+    if (rank.serving > 0) rank.busy_us += us;
     bool concurrent = false;
-    for (const Direction direction : {Direction::kPush, Direction::kPull}) {
+    for (const Direction direction : {Direction::kIn, Direction::kOut}) {
       const auto d = static_cast<std::size_t>(direction);
-      const double rate = flows.RateAt(static_cast<int>(s), direction);
-      concurrent = concurrent || flows.CountAt(static_cast<int>(s), direction) > 1;
-      server.window_bytes[d] += rate * in_window;
+      const double rate = flows.RateAt(first_ + static_cast<int>(s), direction);
+      concurrent = concurrent || flows.CountAt(first_ + static_cast<int>(s), direction) > 1;
+      rank.window_bytes[d] += rate * in_window;
       if (!closes) continue;
-      server.peak_bytes[d] = std::max(server.peak_bytes[d], server.window_bytes[d]);
-      if (whole) server.peak_bytes[d] = std::max(server.peak_bytes[d], rate * kWindowUs);
-      server.window_bytes[d] = rate * rest;
+      rank.peak_bytes[d] = std::max(rank.peak_bytes[d], rank.window_bytes[d]);
+      if (whole) rank.peak_bytes[d] = std::max(rank.peak_bytes[d], rate * kWindowUs);
+      rank.window_bytes[d] = rate * rest;
     }
-    if (concurrent) server.concurrent_us += us;
+    if (concurrent) rank.concurrent_us += us;
   }
   window_us_ = closes ? rest : window_us_ + us;
 }
 
 double LinkMeter::busy_share() const {
   double most = 0;
-  for (const Server& server : servers_) most = std::max(most, server.busy_us);
+  for (const Rank& rank : ranks_) most = std::max(most, rank.busy_us);
   return elapsed_us_ > 0 ? most / elapsed_us_ : 0;
 }
 
 double LinkMeter::concurrent_share() const {
   double most = 0;
-  for (const Server& server : servers_) most = std::max(most, server.concurrent_us);
+  for (const Rank& rank : ranks_) most = std::max(most, rank.concurrent_us);
   return elapsed_us_ > 0 ? most / elapsed_us_ : 0;
 }
 
 double LinkMeter::peak_bytes_per_second() const {
   double most = 0;
-  for (const Server& server : servers_) {
-    for (const double bytes : server.peak_bytes) most = std::max(most, bytes);
+  for (const Rank& rank : ranks_) {
+    for (const double bytes : rank.peak_bytes) most = std::max(most, bytes);
   }
   return most / (kWindowUs * 1e-6);
 }

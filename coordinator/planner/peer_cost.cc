@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "coordinator/planner/fusion.h"
-#include "coordinator/planner/peer_plan.h"
 #include "coordinator/planner/peer_traffic.h"
+#include "coordinator/planner/processor.h"
+#include "coordinator/planner/ring.h"
 
 namespace weft {
 namespace {
-
-// Of one core, per byte of floats: one pass that adds a vector to another, and one that encodes or decodes.
-constexpr double kAddUsPerByte = 0.00025;
-constexpr double kCodeUsPerByte = 0.0005;
 
 class PeerModel {
  public:
@@ -26,9 +24,8 @@ class PeerModel {
   void Run() {
     switch (plan_->strategy) {
       case StrategyType::kAllReduce:
-        return AllReduce();
       case StrategyType::kLocalSGD:
-        return LocalSGD();
+        return Ring();
       case StrategyType::kDPSGD:
         return DPSGD();
       case StrategyType::kSGP:
@@ -42,43 +39,33 @@ class PeerModel {
   double bytes() const { return static_cast<double>(plan_->groups[0].bytes); }
   double step_end_us() const { return timeline_.end_us + timeline_.optimizer_us; }
 
-  void AllReduce() {
-    const Link ring = RingCost(link_, plan_->workers);
+  // Rings end before the next backward begins, so one iteration has it all.
+  void Ring() {
+    const std::vector<RingGroup> shapes = RingGroupsOf(*plan_, timeline_, link_);
     double done = 0;
     double busy = 0;
-    for (PlanGroup& group : plan_->groups) {
-      group.window_from_us = RunReadyUs(timeline_, {group.first_layer, group.last_layer, group.bytes});
-      group.transfer_us = ring.latency_us + ring.us_per_byte * static_cast<double>(group.bytes);
-      done = std::max(done, group.window_from_us) + group.transfer_us;
-      group.window_to_us = done;
-      busy += group.transfer_us;
-    }
-    double stall = 0;
-    double forward = 0;
-    for (std::size_t n = plan_->groups.size(); n-- > 0;) {
+    for (std::size_t n = 0; n < shapes.size(); ++n) {
       PlanGroup& group = plan_->groups[n];
-      group.stall_us = std::max(0.0, group.window_to_us - (step_end_us() + stall + forward));
-      stall += group.stall_us;
-      for (int l = group.first_layer; l <= group.last_layer; ++l) {
-        forward += timeline_.layers[static_cast<std::size_t>(l)].forward_us;
-      }
+      group.window_from_us = shapes[n].ready_us;
+      group.transfer_us = shapes[n].sum_us;
+      group.window_to_us = done = std::max(done, shapes[n].ready_us) + shapes[n].sum_us;
+      busy += shapes[n].sum_us;
     }
-    Set(stall, busy);
-  }
-
-  void LocalSGD() {
-    const Link ring = RingCost(link_, plan_->workers);
-    const double cost = ring.latency_us + ring.us_per_byte * bytes();
-    SetGroup(step_end_us(), cost, cost);
-    Set(cost / plan_->period, cost / plan_->period);
+    const bool steps_behind = plan_->strategy == StrategyType::kLocalSGD;
+    double now = std::max(timeline_.end_us + (steps_behind ? timeline_.optimizer_us : 0), shapes.back().ready_us);
+    for (std::size_t n = shapes.size(); n-- > 0;) {
+      PlanGroup& group = plan_->groups[n];
+      group.stall_us = std::max(0.0, group.window_to_us - now);
+      now += group.stall_us + shapes[n].settle_us + shapes[n].forward_us;
+    }
+    Set((now - compute_us_) / plan_->period, busy / plan_->period);
   }
 
   void DPSGD() {
     const Degrees degrees = DegreesOf(plan_->strategy, request_);
     const double cost = link_.latency_us + link_.us_per_byte * bytes() * degrees.most;
     const bool beside = request_.peers.order == CombineOrder::kCombineThenAdapt;
-    const double stall =
-        (beside ? std::max(0.0, cost - compute_us_) : cost) + kAddUsPerByte * bytes() * (degrees.most + 1);
+    const double stall = (beside ? std::max(0.0, cost - compute_us_) : cost) + ProcessorCostUs(*plan_, request_);
     SetGroup(beside ? -timeline_.forward_us() : step_end_us(), cost, stall);
     Set(stall, cost);
   }
@@ -91,16 +78,14 @@ class PeerModel {
     if (overlap > 0) {
       stall = std::max({0.0, moving - compute_us_, (compute_us_ + cost) / (overlap + 1) - compute_us_});
     }
-    stall += 2 * kAddUsPerByte * bytes();
+    stall += ProcessorCostUs(*plan_, request_);
     SetGroup(step_end_us(), cost, stall);
     Set(stall, cost);
   }
 
   void Asynchronous() {
     const double period = plan_->period;
-    const bool coded = plan_->quantization_bits != 0;
-    const double fold = (coded ? 2 * kCodeUsPerByte : 0) + 2 * kAddUsPerByte;
-    const double outside = fold * bytes();
+    const double outside = ProcessorCostUs(*plan_, request_);
     const double wire = plan_->wire_bytes * period;  // in one direction of the port, an interaction
     const double cost = 3 * link_.latency_us + link_.us_per_byte * wire;
     SetGroup(-timeline_.forward_us(), cost, outside);

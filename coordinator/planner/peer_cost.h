@@ -13,7 +13,7 @@ namespace weft {
 //
 //   AllReduce  c_n = alpha 2(P-1) + beta 2 b_n (P-1)/P; done_n = max(done_{n-1}, ready_n) + c_n; the group's next
 //              forward waits
-//   LocalSGD   C + c / H: the weights are averaged behind every H-th step, and nothing runs beside it
+//   LocalSGD   the same in one iteration of H
 //   DPSGD      CombineThenAdapt: max(C, x), x = alpha + beta b d, since the weights leave at the start of the
 //   iteration;
 //              AdaptThenCombine: C + x

@@ -9,6 +9,7 @@
 #include "coordinator/planner/peer_cost.h"
 #include "coordinator/planner/peer_traffic.h"
 #include "coordinator/planner/reason.h"
+#include "coordinator/planner/ring.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,7 @@ int PeriodOf(StrategyType strategy, const PlanRequest& request) {
 }
 
 std::vector<LayerRun> RunsOf(StrategyType strategy, const PlanRequest& request, const Link& ring, Fusion* fusion) {
-  if (strategy != StrategyType::kAllReduce) {
+  if (strategy != StrategyType::kAllReduce && strategy != StrategyType::kLocalSGD) {
     *fusion = Fusion::kBalanced;
     return FuseBalanced(request.timeline, 1);
   }
@@ -29,11 +30,6 @@ std::vector<LayerRun> RunsOf(StrategyType strategy, const PlanRequest& request, 
 }
 
 }  // namespace
-
-Link RingCost(const Link& link, int workers) {
-  const double steps = 2.0 * (workers - 1);
-  return {.latency_us = steps * link.latency_us, .us_per_byte = steps / workers * link.us_per_byte};
-}
 
 Result<Plan> MakePeerPlan(const PlanRequest& request, StrategyType strategy) {
   WEFT_ASSIGN_OR_RETURN(const PeerLinks links, PeerLinks::Make(request.peer_links, request.workers));
@@ -52,7 +48,7 @@ Result<Plan> MakePeerPlan(const PlanRequest& request, StrategyType strategy) {
   for (const LayerRun& run : RunsOf(strategy, request, RingCost(links.worst(), request.workers), &plan.fusion)) {
     PlanGroup group;
     group.index = static_cast<int>(plan.groups.size());
-    group.phase = PhaseOf(plan.phase, plan.period, group.index);
+    group.phase = GroupPhase(plan, group.index);
     group.first_layer = run.first_layer;
     group.last_layer = run.last_layer;
     group.bytes = run.bytes;

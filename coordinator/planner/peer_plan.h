@@ -12,8 +12,4 @@ namespace weft {
 // negative or not finite.
 Result<Plan> MakePeerPlan(const PlanRequest& request, StrategyType strategy);
 
-// What an all-reduce of b bytes costs when a link costs t(b') = alpha + beta b' : the ring's 2 (P-1) steps send b/P
-// each, alpha 2(P-1) + beta 2 b (P-1)/P. As a link: its latency and its time per byte of the group.
-Link RingCost(const Link& link, int workers);
-
 }  // namespace weft

@@ -49,6 +49,26 @@ Degrees DegreesOf(StrategyType strategy, const PlanRequest& request) {
   return {.mean = static_cast<double>(degree), .most = degree};
 }
 
+std::vector<std::vector<int>> NeighboursOf(StrategyType strategy, const PlanRequest& request) {
+  const bool swarm = strategy == StrategyType::kSwarm;
+  const std::optional<Topology>& given = swarm ? request.peers.swarm_topology : request.peers.gossip_topology;
+  std::vector<std::vector<int>> out(static_cast<std::size_t>(request.workers));
+  for (int w = 0; w < request.workers; ++w) {
+    std::vector<int>& all = out[static_cast<std::size_t>(w)];
+    if (given.has_value()) {
+      all.assign(given->neighbours(w).begin(), given->neighbours(w).end());
+    } else if (swarm) {
+      for (int other = 0; other < request.workers; ++other) {
+        if (other != w) all.push_back(other);
+      }
+    } else if (request.workers > 1) {
+      all.push_back((w + 1) % request.workers);
+      if (request.workers > 2) all.push_back((w + request.workers - 1) % request.workers);
+    }
+  }
+  return out;
+}
+
 double RegisterPrefixBytes(std::int64_t floats, int bits) { return CodeBytes(floats, bits); }
 double DeltaBytes(std::int64_t floats, int bits) { return CodeBytes(floats, bits); }
 
@@ -58,6 +78,8 @@ Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_
   double sent = 0;
   switch (strategy) {
     case StrategyType::kAllReduce:
+      sent = 2 * (size + 4) * (request.workers - 1) / request.workers;
+      break;
     case StrategyType::kLocalSGD:
       sent = 2 * size * (request.workers - 1) / request.workers;
       break;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "common/plan/plan.h"
 #include "coordinator/planner/planner.h"
@@ -21,10 +22,14 @@ struct Degrees {
   double mean = 0;
   int most = 0;
 };
+// By worker; complete where no graph is given for Swarm, and a ring for the others.
+std::vector<std::vector<int>> NeighboursOf(StrategyType strategy, const PlanRequest& request);
+
 Degrees DegreesOf(StrategyType strategy, const PlanRequest& request);
 
 // b bytes of a group or model, P workers, d neighbours in the mean:
-//   AllReduce, LocalSGD  2 b (P-1)/P      the ring: reduce-scatter, then all-gather, 2 (P-1) messages of b/P
+//   LocalSGD             2 b (P-1)/P      the ring: reduce-scatter, then all-gather, 2 (P-1) messages of b/P
+//   AllReduce            the same of b + 4: a bucket carries its workers' samples
 //   DPSGD                b d              the model to each neighbour
 //   SGP                  b                the model to one neighbour
 //   ADPSGD               2 b              each starts one exchange and answers one: a model each way

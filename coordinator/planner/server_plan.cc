@@ -46,7 +46,7 @@ class Builder {
     for (std::size_t n = 0; n < runs.size(); ++n) {
       PlanGroup& group = plan.groups[n];
       group.index = static_cast<int>(n);
-      group.phase = PhaseOf(plan.phase, period, group.index);
+      group.phase = GroupPhase(plan, group.index);
       group.first_layer = runs[n].first_layer;
       group.last_layer = runs[n].last_layer;
       group.bytes = runs[n].bytes;

@@ -1,8 +1,8 @@
-// Plays a plan event by event: P workers, S servers, the links between them, uneven compute. `cost_model.h` gives the
+// Plays a plan event by event: workers and servers, the links between them, uneven compute. The cost models give the
 // same figures for even workers in closed form; this answers what-ifs and is held against measured runs.
 //
-// The network: every worker and every server has one full-duplex port as fast as the fastest of its links; what moves
-// through a port in one direction at a time shares it evenly. A transfer takes its link's latency and then moves.
+// The network: every rank has one full-duplex port as fast as the fastest of its links; what moves through a port in
+// one direction at a time shares it evenly. A transfer takes its link's latency and then moves.
 //
 // InterleavedPS: a worker asks at its slot's start. With admission a server serves one worker at a time, in the order
 // in which requests arrive; a request that finds it idle costs a round trip (request and grant), one that waits has its
@@ -12,21 +12,32 @@
 //
 // MergedPS, BulkSynchronousPS: a worker pushes a group when its gradient is ready, in order; when all have, the server
 // replies to all, in order; the group's next forward waits.
+//
+// AllReduce, LocalSGD: a bucket's ring begins when all workers have it ready and the ring before it has ended, and
+// takes what RingCost says on the worst link; the group's next forward waits.
+//
+// DPSGD: a worker sends its model to all neighbours as the iteration starts (CombineThenAdapt) or behind its step
+// (AdaptThenCombine), and waits behind backward for theirs. SGP: behind its step it sends to one neighbour, and waits
+// for what was sent to it `overlap` iterations before.
+//
+// ADPSGD: as an iteration starts, a worker draws a neighbour and exchanges models with it: one there, and one back.
+// Swarm: every H iterations it reads its partner's register and then appends its delta, in round trips of one message
+// each. An exchange that is still under way when the next one would begin takes its place: that one is skipped. Nobody
+// waits. Folding and publishing take the processor, so they lengthen the iteration.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "common/plan/plan.h"
-#include "coordinator/planner/links.h"
+#include "common/status.h"
+#include "coordinator/planner/planner.h"
 
 namespace weft {
 
 struct SimulationOptions {
-  Apply apply = Apply::kDeadline;
-  bool admission = true;
   double compute_jitter = 0;     // standard deviation of an iteration's compute, as a share of it
-  std::uint64_t seed = 1;        // of the jitter
+  std::uint64_t seed = 1;        // of the jitter and of partners
   std::vector<double> slowdown;  // by worker: its compute takes so many times as long; empty: 1 for all
   int iterations = 0;            // measured ones, after as many periods to settle; 0: enough for a steady figure
 };
@@ -36,15 +47,17 @@ struct SimulationResult {
   double compute_us = 0;               // the timeline's, of a worker without slowdown
   double stall_us = 0;                 // mean of an iteration's waiting
   std::vector<double> group_stall_us;  // by group: the longest a worker waited for it in one iteration
-  double link_use = 0;                 // share of time for which the busiest server serves anyone
-  double concurrent_share = 0;         // share of time with more than one transfer moving in one direction there
-  double peak_bytes_per_second = 0;    // at any server, one direction, over windows of 10 ms
-  double bytes_per_iteration = 0;      // that all servers receive
-  double staleness_wait_us = 0;        // mean of an iteration's waiting of requests for the round before
+  double link_use = 0;  // share of time for which the busiest port is busy: a server's, or a worker's without servers
+  double concurrent_share = 0;       // share of time with more than one transfer moving in one direction there
+  double peak_bytes_per_second = 0;  // at any of these ports, one direction, over windows of 10 ms
+  double bytes_per_iteration = 0;    // that all workers send
+  std::vector<double> sent_bytes;    // mean of an iteration, by rank: workers, then servers
+  double staleness_wait_us = 0;      // InterleavedPS: mean of an iteration's waiting of requests for the round before
+  double skipped_share = 0;          // ADPSGD, Swarm: of the exchanges that were due
 };
 
-// The plan must be one that MakePlan made for this timeline and these links. Deterministic.
-SimulationResult Simulate(const Plan& plan, const Timeline& timeline, const LinkTable& links,
-                          const SimulationOptions& options);
+// The plan must be one that MakePlan made for this request. Deterministic. INVALID_ARGUMENT: links that MakePlan would
+// refuse, or more transfers at a time than can be played.
+Result<SimulationResult> Simulate(const Plan& plan, const PlanRequest& request, const SimulationOptions& options);
 
 }  // namespace weft

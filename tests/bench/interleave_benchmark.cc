@@ -153,16 +153,20 @@ Result<Measured> Run(const Row& row, const Timeline& timeline, int iterations) {
                   .right = std::ranges::all_of(right, [](char r) { return r != 0; })};
 }
 
+PlanRequest RequestFor(const Timeline& timeline, StrategyType strategy, int workers, int period) {
+  PlanRequest request;
+  request.strategy = strategy;
+  request.options.period = period;
+  request.options.fusion = strategy == StrategyType::kInterleavedPS ? Fusion::kPerLayer : Fusion::kOptimal;
+  request.timeline = timeline;
+  request.links = {{{.latency_us = ToMicroseconds(kLatency), .us_per_byte = 1e6 / kBytesPerSecond}}};
+  request.workers = workers;
+  return request;
+}
+
 Result<std::vector<Row>> Rows(const Timeline& timeline, int period) {
   const auto plan = [&](StrategyType strategy, int workers, int t) {
-    PlanRequest request;
-    request.strategy = strategy;
-    request.options.period = t;
-    request.options.fusion = strategy == StrategyType::kInterleavedPS ? Fusion::kPerLayer : Fusion::kOptimal;
-    request.timeline = timeline;
-    request.links = {{{.latency_us = ToMicroseconds(kLatency), .us_per_byte = 1e6 / kBytesPerSecond}}};
-    request.workers = workers;
-    return MakePlan(request);
+    return MakePlan(RequestFor(timeline, strategy, workers, t));
   };
   ParameterServerOptions options;
   options.forward_time = FromMicroseconds(timeline.forward_us());
@@ -182,9 +186,6 @@ Result<std::vector<Row>> Rows(const Timeline& timeline, int period) {
 
 Status Main(int iterations, int period) {
   const Timeline timeline = ReplayTimeline();
-  WEFT_ASSIGN_OR_RETURN(
-      const LinkTable links,
-      LinkTable::Make({{{.latency_us = ToMicroseconds(kLatency), .us_per_byte = 1e6 / kBytesPerSecond}}}, kWorkers, 1));
   WEFT_ASSIGN_OR_RETURN(const std::vector<Row> rows, Rows(timeline, period));
   std::printf("%d workers, 1 server, 1 Gb/s, compute %.0f ms, model %.1f MB, %d iterations\n\n", kWorkers,
               timeline.compute_us() / 1e3, static_cast<double>(timeline.total_bytes()) / 1e6, iterations);
@@ -198,9 +199,10 @@ Status Main(int iterations, int period) {
     if (lone) alone_us = m.iteration_us;
     double simulated_us = timeline.compute_us();
     if (!lone) {
-      SimulationOptions options;
-      options.admission = row.options.admission;
-      simulated_us = Simulate(row.plan, timeline, links, options).iteration_us;
+      PlanRequest request = RequestFor(timeline, row.plan.strategy, row.plan.workers, row.plan.period);
+      request.options.admission = row.options.admission;
+      WEFT_ASSIGN_OR_RETURN(const SimulationResult simulated, Simulate(row.plan, request, {}));
+      simulated_us = simulated.iteration_us;
     }
     const LinkStatistics& in = m.server.ingress;
     std::printf("%-22s %12.1f %8.3f %14.2f %10.1f %9.1f%% %12.1f %9.3f\n", row.name.c_str(), m.iteration_us / 1e3,

@@ -90,10 +90,9 @@ BENCHMARK(FuseOptimal)->ArgName("layers")->Arg(10'000)->Unit(benchmark::kMillise
 void SimulateInterleaved(benchmark::State& state) {
   const PlanRequest request = Deep(static_cast<int>(state.range(0)));
   const Result<Plan> plan = MakePlan(request);
-  const Result<LinkTable> links = LinkTable::Make(request.links, request.workers, request.servers);
   for (auto _ : state) {
-    const SimulationResult result = Simulate(*plan, request.timeline, *links, {});
-    if (result.iteration_us < result.compute_us * 0.999) state.SkipWithError("faster than compute");
+    const Result<SimulationResult> result = Simulate(*plan, request, {});
+    if (result->iteration_us < result->compute_us * 0.999) state.SkipWithError("faster than compute");
   }
 }
 BENCHMARK(SimulateInterleaved)->ArgName("layers")->Arg(100)->Arg(10'000)->Unit(benchmark::kMillisecond);

@@ -7,6 +7,7 @@
 
 #include "common/plan/json.h"
 #include "common/plan/names.h"
+#include "coordinator/planner/processor.h"
 #include "tests/coordinator/planner/timelines.h"
 
 namespace weft {
@@ -57,20 +58,22 @@ TEST(MakePeerPlan, EveryStrategyAndSize_ReadsBackAndHasNoShards) {
 }
 
 TEST(MakePeerPlan, AllReduceByHand_MatchesTheRecurrence) {
-  // Three workers: 4 steps of b/3, so 4 * 5 + 0.01 * 4/3 * 3000 = 60 a bucket. Gradients at 20 and 40: the sums are
-  // there at 80 and 140. Layer 0's forward waits from 40 to 140, layer 1's comes at 150.
+  // Three workers: 4 steps of b/3, so 4 * 5 + 0.01 * 4/3 * 3000 = 60 a bucket. Gradients at 20 and 40, and two passes p
+  // over a bucket before it is sent: the sums are there at 80 + 2p and 140 + 2p. Layer 0's forward waits from 40 + 2p
+  // to then; layer 1's comes behind it. Two passes more for each sum that is there.
   PlanRequest request = Request(StrategyType::kAllReduce, UniformTimeline({3000, 3000}, 10, 20), 3, {5, 0.01});
   request.options.fusion = Fusion::kPerLayer;
+  const double p = 3000 * kPassUsPerByte;
   const Plan plan = Made(request);
   ASSERT_EQ(plan.groups.size(), 2u);
   EXPECT_DOUBLE_EQ(plan.groups[0].transfer_us, 60);
-  EXPECT_DOUBLE_EQ(plan.groups[0].window_from_us, 20);
-  EXPECT_DOUBLE_EQ(plan.groups[0].window_to_us, 80);
-  EXPECT_DOUBLE_EQ(plan.groups[1].window_to_us, 140);
+  EXPECT_DOUBLE_EQ(plan.groups[0].window_from_us, 20 + 2 * p);
+  EXPECT_DOUBLE_EQ(plan.groups[0].window_to_us, 80 + 2 * p);
+  EXPECT_DOUBLE_EQ(plan.groups[1].window_to_us, 140 + 2 * p);
   EXPECT_DOUBLE_EQ(plan.groups[1].stall_us, 100);
   EXPECT_DOUBLE_EQ(plan.groups[0].stall_us, 0);
-  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + 100);
-  EXPECT_DOUBLE_EQ(plan.wire_bytes, 4.0 / 3 * 6000);
+  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + 100 + 6 * p);
+  EXPECT_DOUBLE_EQ(plan.wire_bytes, 4.0 / 3 * (6000 + 2 * 4));
 }
 
 TEST(MakePeerPlan, AllReduceOnALatentRing_FusesIntoFewBuckets) {
@@ -83,11 +86,14 @@ TEST(MakePeerPlan, AllReduceOnALatentRing_FusesIntoFewBuckets) {
 
 TEST(MakePeerPlan, LocalSGD_PaysTheRingOnceInH) {
   PlanRequest request = Request(StrategyType::kLocalSGD, UniformTimeline({3000, 3000}, 10, 20), 3, {5, 0.01});
+  request.options.fusion = Fusion::kPerLayer;
   request.peers.local_steps = 4;
   const Plan plan = Made(request);
   EXPECT_EQ(plan.period, 4);
-  ASSERT_EQ(plan.groups.size(), 1u);
-  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + (20 + 0.01 * 4.0 / 3 * 6000) / 4);
+  // Two buckets of 60 us, the second ready at the end of backward, and a pass over each.
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_EQ(plan.groups[1].phase, 0);
+  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + (100 + 6000 * kPassUsPerByte) / 4);
   EXPECT_DOUBLE_EQ(plan.wire_bytes, 2000);
 }
 

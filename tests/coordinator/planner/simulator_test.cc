@@ -14,19 +14,18 @@ namespace {
 struct Case {
   PlanRequest request;
   Plan plan;
-  LinkTable links;
 };
 
 Case CaseOf(PlanRequest request) {
   const Result<Plan> plan = MakePlan(request);
-  Result<LinkTable> links = LinkTable::Make(request.links, request.workers, request.servers);
-  EXPECT_TRUE(plan.ok() && links.ok());
-  return {std::move(request), *plan, *std::move(links)};
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return {std::move(request), *plan};
 }
 
-SimulationResult Simulated(const Case& input, SimulationOptions options = {}) {
-  options.apply = input.request.options.apply;
-  return Simulate(input.plan, input.request.timeline, input.links, options);
+SimulationResult Simulated(const Case& input, const SimulationOptions& options = {}) {
+  Result<SimulationResult> result = Simulate(input.plan, input.request, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *std::move(result);
 }
 
 PlanRequest EqualLayers(int layers, std::int64_t bytes, int workers, int servers, const Link& link) {
@@ -132,11 +131,10 @@ TEST(Simulate, TwoServersOnABusyLink_HalveTheTime) {
 TEST(Simulate, WithoutAdmission_UnevenSlotsOverlap) {
   PlanRequest request = EqualLayers(4, 100'000, 8, 1, {0, 0.08});
   request.options.period = 1;
-  SimulationOptions options;
-  options.admission = false;
-  const Case input = CaseOf(request);
-  const SimulationResult open = Simulated(input, options);
+  Case input = CaseOf(request);
   const SimulationResult admitted = Simulated(input);
+  input.request.options.admission = false;
+  const SimulationResult open = Simulated(input);
   EXPECT_GT(open.concurrent_share, 0.5);
   EXPECT_EQ(admitted.concurrent_share, 0);
   EXPECT_NEAR(open.iteration_us, admitted.iteration_us, 0.2 * admitted.iteration_us);
@@ -193,9 +191,9 @@ TEST(Simulate, AnyPlan_EndsWithoutDeadlock) {
     request.links = {{{.latency_us = 5, .us_per_byte = round % 7 == 0 ? 0.0 : 0.002}}};
     request.options.period = 1 + round % 6;
     request.options.apply = round % 2 == 0 ? Apply::kDeadline : Apply::kLate;
+    request.options.admission = round % 3 != 0;
     request.strategy = round % 4 == 0 ? StrategyType::kMergedPS : StrategyType::kInterleavedPS;
     SimulationOptions options;
-    options.admission = round % 3 != 0;
     options.compute_jitter = 0.3;
     options.iterations = 10;
     const SimulationResult result = Simulated(CaseOf(request), options);

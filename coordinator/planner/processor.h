@@ -1,0 +1,20 @@
+// What a plane's arithmetic takes of a worker's thread, so that predictions are not those of the network alone.
+// Measured on one core of a server processor of 2020; on others it differs by a factor, of something small against
+// compute.
+#pragma once
+
+#include "common/plan/plan.h"
+#include "coordinator/planner/planner.h"
+
+namespace weft {
+
+// One pass over a vector of floats beside another (add, scale, copy), per byte of the vector.
+inline constexpr double kPassUsPerByte = 0.00025;
+// Encoding or decoding floats, per byte of them.
+inline constexpr double kCodeUsPerByte = 0.0005;
+
+// What an exchange of a gossip strategy takes outside of compute: averaging with all neighbours (DPSGD), adding what
+// came and halving (SGP, ADPSGD), folding and publishing (Swarm).
+double ProcessorCostUs(const Plan& plan, const PlanRequest& request);
+
+}  // namespace weft
