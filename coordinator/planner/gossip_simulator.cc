@@ -21,10 +21,6 @@ namespace {
 // A round of gossip is played with this many messages at a time at most.
 constexpr double kMostMessages = 100'000;
 
-// Of a swarm's exchange: the register's header before it is read, the claim of a cell, and the word that makes the
-// delta count.
-constexpr int kRoundTripsBefore = 1;
-constexpr int kRoundTripsBehind = 1;
 constexpr double kSmallBytes = 64;
 
 std::size_t Size(int value) { return static_cast<std::size_t>(value); }
@@ -97,7 +93,7 @@ class GossipSimulation {
     Worker& worker = workers_[Size(w)];
     switch (plan_.strategy) {
       case StrategyType::kDPSGD:
-        if (request_.peers.order == CombineOrder::kCombineThenAdapt) SendToAll(w);
+        SendToAll(w);
         break;
       case StrategyType::kADPSGD:
       case StrategyType::kSwarm:
@@ -120,7 +116,6 @@ class GossipSimulation {
     if (plan_.workers == 1) return BeginIteration(w);
     switch (plan_.strategy) {
       case StrategyType::kDPSGD:
-        if (request_.peers.order == CombineOrder::kAdaptThenCombine) SendToAll(w);
         return WaitFor(w, worker.iteration);
       case StrategyType::kSGP: {
         const std::vector<int>& to = neighbours_[Size(w)];
@@ -200,12 +195,16 @@ class GossipSimulation {
       return;
     }
     const std::int64_t floats = FloatsOf(plan_.groups[0].bytes);
-    const double delta = DeltaBytes(floats, plan_.quantization_bits);
-    const double prefix = RegisterPrefixBytes(floats, plan_.quantization_bits);
-    RoundTrips(w, with, kRoundTripsBefore, [this, w, with, delta, prefix, done] {
-      network_.Send(w, with, 0, [this, w, with, delta, prefix, done] {
-        network_.Send(with, w, prefix, [this, w, with, delta, done] {
-          network_.Send(w, with, delta, [this, w, with, done] { RoundTrips(w, with, kRoundTripsBehind, done); });
+    const double delta = CellBytes(floats, plan_.quantization_bits);
+    const double read = RegisterReadBytes(floats, plan_.quantization_bits) + kPendingDeltas * delta;
+    // The register's header; its model with the deltas that wait; a cell's claim; the delta; the word that makes it
+    // count.
+    RoundTrips(w, with, 1, [this, w, with, delta, read, done] {
+      network_.Send(w, with, 0, [this, w, with, delta, read, done] {
+        network_.Send(with, w, read, [this, w, with, delta, done] {
+          RoundTrips(w, with, 1, [this, w, with, delta, done] {
+            network_.Send(w, with, delta, [this, w, with, done] { RoundTrips(w, with, 1, done); });
+          });
         });
       });
     });

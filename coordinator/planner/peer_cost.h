@@ -14,14 +14,13 @@ namespace weft {
 //   AllReduce  c_n = alpha 2(P-1) + beta 2 b_n (P-1)/P; done_n = max(done_{n-1}, ready_n) + c_n; the group's next
 //              forward waits
 //   LocalSGD   the same in one iteration of H
-//   DPSGD      CombineThenAdapt: max(C, x), x = alpha + beta b d, since the weights leave at the start of the
-//   iteration;
-//              AdaptThenCombine: C + x
+//   DPSGD      AdaptThenCombine: as LocalSGD with H = 1, c_n = alpha + beta b_n d; CombineThenAdapt: max(C, alpha +
+//              beta b d), since the weights leave at the start of the iteration and are waited for at its end
 //   SGP        overlap 0: C + x, x = alpha + beta b; overlap tau: what was sent has tau iterations, max(C, beta b,
 //              (C + x) / (tau + 1))
 //   ADPSGD, Swarm  C + f / H, f what folding and publishing take of the processor: nobody waits for the link. Where an
-//              exchange takes longer than the H iterations it has, interactions are skipped: fewer are made, never
-//              later ones, and wire_bytes is what the link carries.
+//              exchange takes longer than the H iterations that it has, exchanges are skipped: fewer are made, none is
+//              waited for, and wire_bytes is what is left.
 void PredictPeers(const PlanRequest& request, const PeerLinks& links, Plan* plan);
 
 }  // namespace weft

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <vector>
 
+#include "coordinator/planner/buckets.h"
 #include "coordinator/planner/fusion.h"
 #include "coordinator/planner/links.h"
 #include "coordinator/planner/peer_cost.h"
 #include "coordinator/planner/peer_traffic.h"
 #include "coordinator/planner/reason.h"
-#include "coordinator/planner/ring.h"
 
 namespace weft {
 namespace {
@@ -19,14 +19,14 @@ int PeriodOf(StrategyType strategy, const PlanRequest& request) {
   return local ? request.peers.local_steps : 1;
 }
 
-std::vector<LayerRun> RunsOf(StrategyType strategy, const PlanRequest& request, const Link& ring, Fusion* fusion) {
-  if (strategy != StrategyType::kAllReduce && strategy != StrategyType::kLocalSGD) {
+std::vector<LayerRun> RunsOf(StrategyType strategy, const PlanRequest& request, const Link& link, Fusion* fusion) {
+  if (!ExchangesBuckets(strategy, request)) {
     *fusion = Fusion::kBalanced;
     return FuseBalanced(request.timeline, 1);
   }
   // Balanced is made for phases, and there is one.
   *fusion = request.options.fusion == Fusion::kBalanced ? Fusion::kOptimal : request.options.fusion;
-  return Fuse(*fusion, request.timeline, ring);
+  return Fuse(*fusion, request.timeline, BucketCost(strategy, request, link));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Result<Plan> MakePeerPlan(const PlanRequest& request, StrategyType strategy) {
   plan.tail = request.options.tail;
   plan.forward_us = timeline.forward_us();
   plan.compute_us = timeline.compute_us();
-  for (const LayerRun& run : RunsOf(strategy, request, RingCost(links.worst(), request.workers), &plan.fusion)) {
+  for (const LayerRun& run : RunsOf(strategy, request, links.worst(), &plan.fusion)) {
     PlanGroup group;
     group.index = static_cast<int>(plan.groups.size());
     group.phase = GroupPhase(plan, group.index);

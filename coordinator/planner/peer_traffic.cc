@@ -9,13 +9,23 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kBlockFloats = 4096;
-constexpr double kHeaderBytes = 32;
-constexpr double kBlockHeaderBytes = 16;
+constexpr std::int64_t kCodeGroup =
+    64;  // coordinates are stored in groups of so many, from a multiple of so many bytes
+constexpr std::int64_t kHeaderBytes = 32;
+constexpr std::int64_t kDeltaBlockBytes = 4;     // scale
+constexpr std::int64_t kRegisterBlockBytes = 8;  // scale, hash
+// What is around a code in a node's registers.
+constexpr std::int64_t kRegisterWords = 3;  // version, checksum, version
+constexpr std::int64_t kCellWords = 2;      // writer and number, checksum
+constexpr std::int64_t kReadHeaderBytes = 128;
 
-double CodeBytes(std::int64_t floats, int bits) {
+std::int64_t RoundUp(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+// Header and blocks of the quantizer, in whole words.
+std::int64_t CodeBytes(std::int64_t floats, int bits, std::int64_t block_bytes) {
+  if (bits == 0) return RoundUp(kHeaderBytes, kCodeGroup) + RoundUp(4 * floats, 8);
   const std::int64_t blocks = (floats + kBlockFloats - 1) / kBlockFloats;
-  const double width = bits == 0 ? 32 : bits;
-  return kHeaderBytes + kBlockHeaderBytes * static_cast<double>(blocks) + width / 8 * static_cast<double>(floats);
+  return RoundUp(kHeaderBytes + blocks * block_bytes, kCodeGroup) + RoundUp(floats, kCodeGroup) / 8 * bits;
 }
 
 Degrees DegreesIn(const Topology& topology) {
@@ -69,8 +79,14 @@ std::vector<std::vector<int>> NeighboursOf(StrategyType strategy, const PlanRequ
   return out;
 }
 
-double RegisterPrefixBytes(std::int64_t floats, int bits) { return CodeBytes(floats, bits); }
-double DeltaBytes(std::int64_t floats, int bits) { return CodeBytes(floats, bits); }
+double RegisterReadBytes(std::int64_t floats, int bits) {
+  const std::int64_t block_bytes = bits == 0 ? 0 : kRegisterBlockBytes;
+  return static_cast<double>(kReadHeaderBytes + CodeBytes(floats, bits, block_bytes) + 8 * kRegisterWords);
+}
+
+double CellBytes(std::int64_t floats, int bits) {
+  return static_cast<double>(CodeBytes(floats, bits, kDeltaBlockBytes) + 8 * kCellWords);
+}
 
 Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_t bytes) {
   if (request.workers == 1) return {};
@@ -87,7 +103,7 @@ Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_
       sent = size * DegreesOf(strategy, request).mean;
       break;
     case StrategyType::kSGP:
-      sent = size;
+      sent = size + 4;
       break;
     case StrategyType::kADPSGD:
       sent = 2 * size;
@@ -95,7 +111,7 @@ Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_
     case StrategyType::kSwarm: {
       const std::int64_t floats = FloatsOf(bytes);
       const int bits = request.peers.quantization_bits;
-      sent = RegisterPrefixBytes(floats, bits) + DeltaBytes(floats, bits);
+      sent = RegisterReadBytes(floats, bits) + (1 + kPendingDeltas) * CellBytes(floats, bits);
       break;
     }
     default:

@@ -31,13 +31,18 @@ Degrees DegreesOf(StrategyType strategy, const PlanRequest& request);
 //   LocalSGD             2 b (P-1)/P      the ring: reduce-scatter, then all-gather, 2 (P-1) messages of b/P
 //   AllReduce            the same of b + 4: a bucket carries its workers' samples
 //   DPSGD                b d              the model to each neighbour
-//   SGP                  b                the model to one neighbour
+//   SGP                  b + 4                the model to one neighbour
 //   ADPSGD               2 b              each starts one exchange and answers one: a model each way
-//   Swarm                r + D            each reads one register's prefix and is read once, and sends one delta
+//   Swarm                r + (1 + k) D    each reads one register's prefix with the k deltas that wait there and is
+//                                         read once, and sends one delta; k is 1 where all are equally fast
 Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_t bytes);
 
-// Swarm's r and D for so many floats: docs/format/quantizer.md, docs/format/swarm-registers.md.
-double RegisterPrefixBytes(std::int64_t floats, int bits);
-double DeltaBytes(std::int64_t floats, int bits);
+inline constexpr double kPendingDeltas = 1;
+inline constexpr int kSwarmRoundTrips = 5;
+
+// Swarm's r and D for so many floats, headers included: docs/format/quantizer.md, docs/format/swarm-registers.md.
+// Further digits, which a reader takes where a block does not decode, are not counted.
+double RegisterReadBytes(std::int64_t floats, int bits);
+double CellBytes(std::int64_t floats, int bits);
 
 }  // namespace weft

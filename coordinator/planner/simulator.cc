@@ -3,9 +3,10 @@
 #include <cstddef>
 
 #include "common/check.h"
+#include "coordinator/planner/bucket_simulator.h"
+#include "coordinator/planner/buckets.h"
 #include "coordinator/planner/gossip_simulator.h"
 #include "coordinator/planner/links.h"
-#include "coordinator/planner/ring_simulator.h"
 #include "coordinator/planner/server_simulator.h"
 
 namespace weft {
@@ -18,8 +19,8 @@ Result<SimulationResult> Simulate(const Plan& plan, const PlanRequest& request, 
     return SimulateServers(plan, request, links, options);
   }
   WEFT_ASSIGN_OR_RETURN(const PeerLinks links, PeerLinks::Make(request.peer_links, plan.workers));
-  if (plan.strategy == StrategyType::kAllReduce || plan.strategy == StrategyType::kLocalSGD) {
-    return SimulateRing(plan, request, links, options);
+  if (ExchangesBuckets(plan.strategy, request)) {
+    return SimulateBuckets(plan, request, links, options);
   }
   return SimulateGossip(plan, request, links, options);
 }

@@ -16,9 +16,10 @@
 // AllReduce, LocalSGD: a bucket's ring begins when all workers have it ready and the ring before it has ended, and
 // takes what RingCost says on the worst link; the group's next forward waits.
 //
-// DPSGD: a worker sends its model to all neighbours as the iteration starts (CombineThenAdapt) or behind its step
-// (AdaptThenCombine), and waits behind backward for theirs. SGP: behind its step it sends to one neighbour, and waits
-// for what was sent to it `overlap` iterations before.
+// DPSGD: CombineThenAdapt: a worker sends its model to all neighbours as the iteration starts, and waits at its end for
+// theirs. AdaptThenCombine: a bucket goes to all neighbours when it is stepped and the one before it has left; its next
+// forward waits for theirs. SGP: behind its step a worker sends to one neighbour, and waits for what was sent to it
+// `overlap` iterations before.
 //
 // ADPSGD: as an iteration starts, a worker draws a neighbour and exchanges models with it: one there, and one back.
 // Swarm: every H iterations it reads its partner's register and then appends its delta, in round trips of one message

@@ -5,8 +5,11 @@
 
 #include <vector>
 
+#include "agent/core/quantizer.h"
+#include "agent/dataplane/swarm_layout.h"
 #include "common/plan/json.h"
 #include "common/plan/names.h"
+#include "coordinator/planner/peer_traffic.h"
 #include "coordinator/planner/processor.h"
 #include "tests/coordinator/planner/timelines.h"
 
@@ -112,8 +115,8 @@ TEST(MakePeerPlan, SwarmWithTwiceTheSteps_SendsHalf) {
 TEST(MakePeerPlan, LinkTooSlowForASwarm_SkipsInteractionsAndWaitsForNone) {
   const PlanRequest request = Request(StrategyType::kSwarm, UniformTimeline({40'000'000}, 1000, 2000), 3, {5, 0.08});
   const Plan plan = Made(request);
-  EXPECT_DOUBLE_EQ(plan.link_use, 1);
-  EXPECT_LT(plan.wire_bytes, 1.01 * plan.iteration_us / 0.08);
+  EXPECT_GT(plan.link_use, 0.5);
+  EXPECT_LT(plan.wire_bytes, plan.iteration_us / 0.08);
   EXPECT_LT(plan.groups[0].stall_us, 0.1 * plan.groups[0].transfer_us);
 }
 
@@ -123,9 +126,24 @@ TEST(MakePeerPlan, DPSGDInItsTwoOrders_RunsBesideComputeOrBehindIt) {
   const Plan beside = Made(request);
   EXPECT_DOUBLE_EQ(beside.groups[0].transfer_us, 85);
   EXPECT_DOUBLE_EQ(beside.groups[0].window_from_us, -40);
+  EXPECT_DOUBLE_EQ(beside.wire_bytes, 80'000);
+  // A pass to keep what is sent, one for each model of three, and one to put it in place.
+  EXPECT_DOUBLE_EQ(beside.iteration_us, 120 + ProcessorCostUs(beside, request));
   request.peers.order = CombineOrder::kAdaptThenCombine;
-  EXPECT_DOUBLE_EQ(Made(request).iteration_us, beside.iteration_us + 85);
-  EXPECT_DOUBLE_EQ(Made(request).wire_bytes, 80'000);
+  EXPECT_DOUBLE_EQ(Made(request).iteration_us, 120 + 85 + 3 * 40'000 * kPassUsPerByte);
+}
+
+TEST(SwarmTraffic, AnySize_IsWhatQuantizerAndRegistersTake) {
+  for (const int bits : {0, 2, 3, 8, 16}) {
+    for (const std::int64_t floats : {1, 63, 64, 4096, 4097, 61'706, 1'000'000}) {
+      const Quantizer quantizer({.bits = bits, .rotation = false, .seed = 1}, static_cast<std::size_t>(floats));
+      const SwarmLayout layout(quantizer);
+      EXPECT_EQ(RegisterReadBytes(floats, bits), static_cast<double>(kHeaderBytes + layout.head_bytes()))
+          << floats << " floats, " << bits << " bits";
+      EXPECT_EQ(CellBytes(floats, bits), static_cast<double>(layout.cell_bytes()))
+          << floats << " floats, " << bits << " bits";
+    }
+  }
 }
 
 TEST(MakePeerPlan, PeerLinks_AreOneOrOneAWorker) {
