@@ -2,6 +2,7 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -195,6 +196,64 @@ TEST_P(RegistersSuite, WordsUnderWriters_AreWhole) {
   });
 }
 
+TEST_P(RegistersSuite, OwnerRewritesWhileOthersRead_AChecksumTellsWhatIsTorn) {
+  constexpr int kVersions = 200;
+  constexpr std::size_t kWords = 4096;  // a version, words that follow from it, and their sum
+  OnEveryRank([](Transport& transport) {
+    const auto registers = Make(transport, kWords * 8);
+    if (!registers) return;
+    const auto content = [](std::uint64_t version) {
+      std::vector<std::uint64_t> words(kWords, version * 0x9e3779b97f4a7c15);
+      words.front() = version;
+      words.back() = std::accumulate(words.begin(), words.end() - 1, std::uint64_t{0});
+      return Words(words);
+    };
+    if (transport.rank() == 0) {
+      for (std::uint64_t version = 1; version <= kVersions; ++version) {
+        StoreWords(*content(version), registers->local());
+      }
+    } else {
+      std::uint64_t last = 0;
+      while (last < kVersions) {
+        const SharedBytes read = Bytes(kWords * 8);
+        ASSERT_EQ(GetAndWait(*registers, 0, 0, read, Deadline()), OkStatus());
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i + 1 < kWords; ++i) sum += WordOf(read, i);
+        if (sum != WordOf(read, kWords - 1)) continue;  // torn
+        ASSERT_GE(WordOf(read, 0), last) << "an older version";
+        last = WordOf(read, 0);
+        if (last > 0) {
+          ASSERT_EQ(*read, *content(last));
+        }
+      }
+    }
+    Meet(transport);
+  });
+}
+
+TEST_P(RegistersSuite, OwnerComputesWithoutACall_OthersAreServed) {
+  OnEveryRank([](Transport& transport) {
+    const auto registers = Make(transport, 128);
+    if (!registers) return;
+    const auto others = static_cast<std::uint64_t>(transport.world_size() - 1);
+    if (transport.rank() == 1) {
+      // Until all others have read, written and changed a word, and seen that they have.
+      const TimePoint limit = Deadline();
+      while (LoadWord(registers->local(), 0) < others && Clock::Steady().Now() < limit) {
+      }
+      EXPECT_EQ(LoadWord(registers->local(), 0), others);
+    } else {
+      const SharedBytes read = Bytes(64);
+      ASSERT_EQ(GetAndWait(*registers, 1, 64, read, Deadline()), OkStatus());
+      ASSERT_EQ(
+          PutAndWait(*registers, 1, 64 + 8 * static_cast<std::size_t>(transport.rank() % 8), Words({1}), Deadline()),
+          OkStatus());
+      ASSERT_TRUE(FetchAndWait(*registers, 1, 0, FetchOperation::kAdd, 1, Deadline()).ok());
+    }
+    Meet(transport);
+  });
+}
+
 TEST_P(RegistersSuite, LargeRegister_ComesWhole) {
   constexpr std::size_t kWords = 700'001;
   OnEveryRank([](Transport& transport) {
@@ -240,8 +299,9 @@ TEST_P(RegistersSuite, Two_DoNotTouchEachOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mechanisms, RegistersSuite,
+                         // One-sided with progress thread is one-sided.
                          testing::Values(RegisterMechanism::kSharedMemory, RegisterMechanism::kOneSided,
-                                         RegisterMechanism::kOneSidedWithProgressThread, RegisterMechanism::kService),
+                                         RegisterMechanism::kService),
                          [](const auto& mechanism) {
                            std::string name = Name(mechanism.param);
                            std::erase_if(name, [](char c) { return c == ' ' || c == '-'; });
@@ -278,6 +338,30 @@ TEST_P(RegistersChoice, NoMechanismAskedFor_AllRanksHaveOneThatWorks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SharedMemory, RegistersChoice, testing::Bool());
+
+class RegistersEnd : public testing::TestWithParam<RegisterMechanism> {};
+
+// Leaves the transport aborted, as those of TransportEnd do.
+TEST_P(RegistersEnd, Abort_EveryOperationIsCancelledWithTheCause) {
+  OnEveryRank([](Transport& transport) {
+    const auto made =
+        transport.MakeRegisters({.ranks = transport.world_size(), .bytes = 64, .mechanism = GetParam()}, Deadline());
+    ASSERT_TRUE(made.ok()) << made.status();
+    transport.Abort(InternalError("a test ends here"));
+    for (int rank = 0; rank < transport.world_size(); ++rank) {
+      if (rank == transport.rank()) continue;
+      const Status read = GetAndWait(**made, rank, 0, Bytes(64), Deadline());
+      EXPECT_EQ(read.code(), StatusCode::kCancelled) << read;
+      EXPECT_THAT(read.message(), testing::HasSubstr("a test ends here"));
+      EXPECT_EQ(PutAndWait(**made, rank, 0, Bytes(64), Deadline()).code(), StatusCode::kCancelled);
+      EXPECT_EQ(FetchAndWait(**made, rank, 0, FetchOperation::kAdd, 1, Deadline()).status().code(),
+                StatusCode::kCancelled);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Mechanisms, RegistersEnd,
+                         testing::Values(RegisterMechanism::kSharedMemory, RegisterMechanism::kService));
 
 }  // namespace
 }  // namespace weft
