@@ -18,6 +18,8 @@ constexpr Duration kLongestPoll = std::chrono::milliseconds(8);
 constexpr int kFoldAt = kSwarmCells / 2;
 // The part of a round in which interactions begin; what is left is for them to end in.
 constexpr double kInteractionWindow = 0.75;
+// Of an interaction in vain, in one round.
+constexpr int kRetries = 2;
 constexpr std::uint64_t kTimeStream = std::uint64_t{0x7} << 32;
 constexpr Duration kIdleWait = std::chrono::seconds(1);
 
@@ -149,6 +151,10 @@ void SwarmExchanger::Work() {
     StartInteraction();
     ended = ended || !node_.active();
   }
+  // Another partner, instead of one that is busy with others or gone.
+  const bool in_vain =
+      ended && (node_.last_end() == InteractionEnd::kBusy || node_.last_end() == InteractionEnd::kPeerDead);
+  if (in_vain && !interaction_at_ && retries_-- > 0) interaction_at_ = clock_.Now();
   if (ended || node_.waiting() >= kFoldAt) FoldAndPublish();
   poll_interval_ = ended || weights_ ? kShortestPoll : std::min(2 * poll_interval_, kLongestPoll);
 }
@@ -175,6 +181,7 @@ void SwarmExchanger::TakeWeights(const std::vector<float>& weights) {
   const double unit =
       UnitInterval(CounterHash(options_.seed, kTimeStream | static_cast<std::uint32_t>(options_.node.rank), draws_));
   const double round_s = ToSeconds(round_end_ - round_start_);
+  retries_ = kRetries;
   interaction_at_ = round_end_ + FromSeconds(kInteractionWindow * unit * round_s);
 }
 

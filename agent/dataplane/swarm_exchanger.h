@@ -96,6 +96,7 @@ class SwarmExchanger {
   bool parking_ = false;
   std::uint64_t draws_ = 0;
   std::optional<TimePoint> interaction_at_;
+  int retries_ = 0;  // of this round's interaction
   TimePoint round_start_{};
   TimePoint round_end_{};
   Duration poll_interval_{};

@@ -1,11 +1,13 @@
 #include "agent/dataplane/swarm_node.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "agent/core/update_rule.h"
+#include "agent/dataplane/swarm_vectors.h"
 #include "common/check.h"
 #include "common/log.h"
+#include "common/math/counter_hash.h"
 
 namespace weft {
 namespace {
@@ -14,20 +16,16 @@ namespace {
 constexpr float kFirstDistance = 0x1p-7F;
 // Two nodes' first displacements point in any directions.
 constexpr float kFirstDisplacements = 2;
+// Two bits are too coarse for the distances seen: the code's error would be larger than what nodes are apart, and would
+// feed itself (docs/design/swarm.md). So they are for a quarter, and readers take the next digit too.
+constexpr float kTwoBitsPart = 0.25F;
 // A message that was lost looks like a partner that is gone.
 constexpr int kFailuresOfTheLost = 3;
 // What the quantizer refuses, and room for a change on top.
 constexpr float kLargestWeight = 0x1p99F;
-constexpr Duration kLongWait = std::chrono::milliseconds(100);
-
-// The bits of |x| grow with it, NaN's are the largest.
-std::uint32_t MagnitudeBits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7fffffff; }
-
-float LargestMagnitude(std::span<const float> x) {
-  std::uint32_t largest = 0;
-  for (const float value : x) largest = std::max(largest, MagnitudeBits(value));
-  return std::bit_cast<float>(largest);
-}
+constexpr int kConflicts = 4;
+constexpr Duration kShortestConflict = std::chrono::microseconds(20);
+constexpr std::uint64_t kConflictStream = std::uint64_t{0x8} << 32;
 
 float FirstDistance(std::span<const float> model) {
   const float largest = LargestMagnitude(model);
@@ -73,6 +71,7 @@ SwarmNode::SwarmNode(const SwarmNodeOptions& options, std::span<const float> mod
       model_(model.begin(), model.end()),
       partner_model_(model.size()),
       distances_(quantizer_.blocks()),
+      published_y_max_(quantizer_.blocks()),
       versions_(static_cast<std::size_t>(options.ranks), 0),
       failures_(static_cast<std::size_t>(options.ranks), 0) {}
 
@@ -102,22 +101,20 @@ void SwarmNode::GrowDistance(float displacement) {
 }
 
 void SwarmNode::AddDisplacement(std::span<const float> displacement) {
-  for (std::size_t k = 0; k < model_.size(); ++k) model_[k] += displacement[k];
+  AddInto(model_, displacement);
   const float largest = LargestMagnitude(displacement);
   if (std::isfinite(largest)) GrowDistance(largest);
 }
 
 bool SwarmNode::Rebase(std::span<const float> weights) {
   if (!(LargestMagnitude(weights) < kLargestWeight)) return false;
+  const std::span<const float> change = changed_ ? std::span<const float>(change_) : std::span<const float>();
   if (!distance_known_) {
-    float largest = 0;
-    for (std::size_t k = 0; k < model_.size(); ++k) {
-      largest = std::max(largest, std::abs(weights[k] + (changed_ ? change_[k] : 0.0F) - model_[k]));
-    }
+    const float largest = LargestDistance(weights, change, model_);
     if (std::isfinite(largest)) GrowDistance(largest);
   }
   if (changed_) {
-    for (std::size_t k = 0; k < model_.size(); ++k) model_[k] = weights[k] + change_[k];
+    AddTo(model_, weights, change);
   } else {
     std::ranges::copy(weights, model_.begin());
   }
@@ -125,7 +122,9 @@ bool SwarmNode::Rebase(std::span<const float> weights) {
 }
 
 Status SwarmNode::Publish() {
-  WEFT_RETURN_IF_ERROR(publisher_.Publish(quantizer_, model_, NextKey(), tracker_.y_max(), queue_.next_uses()));
+  const float part = options_.quantizer.bits == 2 ? kTwoBitsPart : 1;
+  std::ranges::transform(tracker_.y_max(), published_y_max_.begin(), [part](float y) { return part * y; });
+  WEFT_RETURN_IF_ERROR(publisher_.Publish(quantizer_, model_, NextKey(), published_y_max_, queue_.next_uses()));
   queue_.Published();
   const MutexLock lock(mutex_);
   ++counts_.publications;
@@ -133,7 +132,7 @@ Status SwarmNode::Publish() {
 }
 
 int SwarmNode::Fold() {
-  const std::int64_t before = queue_.folded();
+  const std::int64_t before = queue_.folded(), refused_before = queue_.refused();
   if (queue_.ready() > 0) {
     EnsureChange();
     const std::array<std::span<float>, 2> sums = {model_, change_};
@@ -141,9 +140,12 @@ int SwarmNode::Fold() {
     }
   }
   const std::int64_t folded = queue_.folded() - before;
-  if (folded > 0) {
+  const std::int64_t refused = queue_.refused() - refused_before;
+  if (folded + refused > 0) {
     const MutexLock lock(mutex_);
     counts_.folded += folded;
+    counts_.refused += refused;
+    counts_.interactions[static_cast<std::size_t>(InteractionEnd::kNotFinite)] += refused;
   }
   return static_cast<int>(folded);
 }
@@ -184,20 +186,28 @@ void SwarmNode::Poll() {
 
 void SwarmNode::StepActive() {
   Interaction& one = *active_;
-  if (!one.append && one.read->Step(quantizer_, model_, partner_model_, distances_)) TakeRead(one);
-  if (!one.counted && one.append && one.append->Step()) TakeAppend(one);
-  if (one.counted) {
-    active_.reset();
-  } else if (clock_.Now() >= one.deadline) {
-    End(one, InteractionEnd::kTimeout);
-    lingering_.push_back(std::move(active_));
+  const TimePoint now = clock_.Now();
+  if (one.begin_again && now >= *one.begin_again) {
+    one.begin_again.reset();
+    one.read.emplace(access_, one.record.partner);
   }
+  if (one.read && one.read->Step(quantizer_, model_, partner_model_, distances_)) TakeRead(one);
+  if (!one.counted && one.append && one.append->Step()) TakeAppend(one);
+  if (!one.counted && now >= one.deadline) {
+    if (one.read) Account(one, one.read->traffic());
+    End(one, InteractionEnd::kTimeout);
+    if (one.read || one.append) {
+      lingering_.push_back(std::move(active_));
+      return;
+    }
+  }
+  if (one.counted) active_.reset();
 }
 
 // An append goes on to its end, since its delta may count already; a read is only waited for.
 void SwarmNode::StepLingering() {
   std::erase_if(lingering_, [&](const std::unique_ptr<Interaction>& one) {
-    if (!one->append) return one->read->idle();
+    if (one->read) return one->read->idle();
     if (!one->append->Step()) return false;
     TakeAppend(*one);
     return true;
@@ -205,9 +215,9 @@ void SwarmNode::StepLingering() {
 }
 
 void SwarmNode::TakeRead(Interaction& one) {
-  const SwarmRead& read = *one.read;
+  const SwarmRead read = *std::exchange(one.read, std::nullopt);
   one.record.read = clock_.Now();
-  one.record.traffic = read.traffic();
+  Account(one, read.traffic());
   {
     const MutexLock lock(mutex_);
     counts_.torn_reads += read.torn();
@@ -216,21 +226,7 @@ void SwarmNode::TakeRead(Interaction& one) {
   }
   Status status = read.status();
   if (status.ok()) {
-    float largest = 0;
-    for (std::size_t b = 0; b < distances_.size(); ++b) {
-      tracker_.Add(b, distances_[b]);
-      largest = std::max(largest, distances_[b]);
-    }
-    std::uint32_t& last = versions_[static_cast<std::size_t>(one.record.partner)];
-    {
-      const MutexLock lock(mutex_);
-      counts_.quantizer_distance = largest;
-      if (last != 0 && read.version() > last) {
-        counts_.largest_staleness = std::max<std::int64_t>(counts_.largest_staleness, read.version() - last - 1);
-      }
-    }
-    last = read.version();
-    failures_[static_cast<std::size_t>(one.record.partner)] = 0;
+    TakeDistances(read, one.record.partner);
     if (options_.read_pending) status = read.AddPending(quantizer_, partner_model_);
   }
   if (!status.ok()) {
@@ -238,31 +234,50 @@ void SwarmNode::TakeRead(Interaction& one) {
     return;
   }
   Fold();
-  for (std::size_t k = 0; k < model_.size(); ++k) partner_model_[k] = 0.5F * (model_[k] - partner_model_[k]);
-  auto cell = std::make_shared<std::vector<std::byte>>(layout_.cell_bytes());
-  one.delta = std::exchange(partner_model_, {});
+  if (queue_.disturbed()) {
+    Conflict(one);
+    return;
+  }
+  one.claims = read.claims();
+  StartAppend(one);
+}
+
+void SwarmNode::TakeDistances(const SwarmRead& read, int partner) {
+  float largest = 0;
+  for (std::size_t b = 0; b < distances_.size(); ++b) {
+    tracker_.Add(b, distances_[b]);
+    largest = std::max(largest, distances_[b]);
+  }
+  failures_[static_cast<std::size_t>(partner)] = 0;
+  const std::uint32_t last = std::exchange(versions_[static_cast<std::size_t>(partner)], read.version());
+  const MutexLock lock(mutex_);
+  counts_.quantizer_distance = static_cast<double>(largest);
+  if (last == 0 || read.version() <= last) return;
+  counts_.largest_staleness = std::max<std::int64_t>(counts_.largest_staleness, read.version() - last - 1);
+}
+
+void SwarmNode::StartAppend(Interaction& one) {
+  HalfDifferenceInto(partner_model_, model_);
+  one.delta.swap(partner_model_);
   partner_model_.resize(model_.size());
-  status = quantizer_.EncodeDelta(one.delta, NextKey(), std::span(*cell).subspan(kWordBytes, layout_.delta_bytes()),
-                                  one.delta);
+  auto cell = std::make_shared<std::vector<std::byte>>(layout_.cell_bytes());
+  const Status status = quantizer_.EncodeDelta(one.delta, NextKey(),
+                                               std::span(*cell).subspan(kWordBytes, layout_.delta_bytes()), one.delta);
   if (!status.ok()) {
     Failed(one, status);
     return;
   }
-  one.append.emplace(access_, options_.rank, one.record.partner, read.claims(), next_delta_++, std::move(cell));
+  one.append.emplace(access_, options_.rank, one.record.partner, one.claims, next_delta_++, std::move(cell), queue_);
 }
 
 void SwarmNode::TakeAppend(Interaction& one) {
-  const SwarmAppend& append = *one.append;
-  one.record.traffic.operations += append.traffic().operations;
-  one.record.traffic.sent_bytes += append.traffic().sent_bytes;
-  one.record.traffic.received_bytes += append.traffic().received_bytes;
+  const SwarmAppend append = *std::exchange(one.append, std::nullopt);
+  Account(one, append.traffic());
   switch (append.end()) {
     case SwarmAppend::End::kAppended: {
       EnsureChange();
-      for (std::size_t k = 0; k < model_.size(); ++k) {
-        model_[k] -= one.delta[k];
-        change_[k] -= one.delta[k];
-      }
+      SubtractInto(model_, one.delta);
+      SubtractInto(change_, one.delta);
       {
         const MutexLock lock(mutex_);
         ++counts_.appended;
@@ -270,6 +285,9 @@ void SwarmNode::TakeAppend(Interaction& one) {
       End(one, InteractionEnd::kAveraged);
       break;
     }
+    case SwarmAppend::End::kConflict:
+      Conflict(one);
+      break;
     case SwarmAppend::End::kFull:
       End(one, InteractionEnd::kQueueFull);
       break;
@@ -282,7 +300,38 @@ void SwarmNode::TakeAppend(Interaction& one) {
   }
 }
 
+// As long again as it has taken so far, give or take half, so that those who have met do not meet again.
+void SwarmNode::Conflict(Interaction& one) {
+  if (one.counted) return;  // it was given up before
+  std::uint64_t number = 0;
+  {
+    const MutexLock lock(mutex_);
+    number = static_cast<std::uint64_t>(++counts_.conflicts);
+  }
+  if (++one.conflicts >= kConflicts) {
+    End(one, InteractionEnd::kBusy);
+    return;
+  }
+  const double unit = UnitInterval(
+      CounterHash(options_.quantizer.seed, kConflictStream | static_cast<std::uint32_t>(options_.rank), number));
+  const TimePoint now = clock_.Now();
+  one.begin_again = now + FromSeconds((0.5 + unit) * ToSeconds(std::max(now - one.record.start, kShortestConflict)));
+}
+
+void SwarmNode::Account(Interaction& one, const SwarmTraffic& traffic) {
+  const MutexLock lock(mutex_);
+  for (SwarmTraffic* sum : {&one.record.traffic, &counts_.traffic}) {
+    sum->operations += traffic.operations;
+    sum->sent_bytes += traffic.sent_bytes;
+    sum->received_bytes += traffic.received_bytes;
+  }
+}
+
 void SwarmNode::Failed(Interaction& one, const Status& status) {
+  if (status.code() == StatusCode::kFailedPrecondition) {
+    Conflict(one);
+    return;
+  }
   InteractionEnd end = InteractionEnd::kNotFinite;  // DATA_LOSS, INVALID_ARGUMENT
   if (status.code() == StatusCode::kAborted) end = InteractionEnd::kTorn;
   if (status.code() == StatusCode::kUnavailable) end = InteractionEnd::kPeerDead;
@@ -305,35 +354,26 @@ void SwarmNode::End(Interaction& one, InteractionEnd end) {
         {{"partner", one.record.partner}, {"result", Name(end)}, {"after_s", ToSeconds(options_.exchange_timeout)}});
   }
   const MutexLock lock(mutex_);
-  if (one.counted) {  // it was given up before; its append has been under way since then
-    counts_.traffic.operations += one.append->traffic().operations;
-    counts_.traffic.sent_bytes += one.append->traffic().sent_bytes;
-    counts_.traffic.received_bytes += one.append->traffic().received_bytes;
-    return;
-  }
-  one.counted = true;
+  if (std::exchange(one.counted, true)) return;  // it was given up before
+  last_end_ = end;
   one.record.end = end;
   one.record.finish = clock_.Now();
-  if (!one.append && one.read) one.record.traffic = one.read->traffic();
   ++counts_.interactions[static_cast<std::size_t>(end)];
-  counts_.traffic.operations += one.record.traffic.operations;
-  counts_.traffic.sent_bytes += one.record.traffic.sent_bytes;
-  counts_.traffic.received_bytes += one.record.traffic.received_bytes;
   exchanges_.push_back(one.record);
 }
 
 std::optional<TimePoint> SwarmNode::deadline() const {
-  if (active_) return active_->deadline;
-  return std::nullopt;
+  if (!active_) return std::nullopt;
+  return active_->begin_again ? std::min(*active_->begin_again, active_->deadline) : active_->deadline;
 }
 
 InteractionEnd SwarmNode::Interact(int partner) {
   Start(partner);
   while (active_) {
-    access_.waker->WaitUntil(std::min(active_->deadline, clock_.Now() + kLongWait));
+    access_.waker->WaitUntil(*deadline());
     Poll();
   }
-  return exchanges_.back().end;
+  return last_end_;
 }
 
 std::vector<int> SwarmNode::Unsettled() const {

@@ -7,13 +7,18 @@
 //   X_i <- X_i + the deltas that wait in i's own queue
 //   D   <- lattice((X_i - X_j)/2), key 0; appended to j's queue
 //   X_i <- X_i - the decoded D, once the append counts
-// so that what i loses j gains: the sum over all nodes of X_i and of the deltas that wait is n X_0 plus all
+// When another node appends to either queue between the read and the claim of a cell, D would rest on a model that is
+// no more: seven that write to one at once would each give it half of their distance, and throw it 3.5 times as far to
+// the other side; and two that write to each other would swap. Such an interaction gives its cell back and begins again
+// after a random time. So those of one node happen one after the other, as in the paper's sequence.
+//
+// So what i loses j gains: the sum over all nodes of X_i and of the deltas that wait is n X_0 plus all
 // displacements, to float rounding.
 //
-// Messages and bytes of an interaction on the wire, k deltas waiting at j, no cell claimed by two at a time, nothing
-// torn: 5 + k operations: 128 bytes of header, head bytes of a slot and k cells read; a fetch (8 bytes each way), one
-// cell put, a fetch. With b bits and d floats head and cell are d b/8 bytes each and 8 and 4 a block of 4096, and at
-// most 88 more. A block that needs further digits costs its bytes again and at most one read a level.
+// Messages and bytes of an interaction on the wire, k deltas waiting at j, nothing
+// torn and no conflict: 5 + k operations: 128 bytes of header, head bytes of a slot and k cells read; a fetch (8 bytes
+// each way), one cell put, a fetch. With b bits and d floats head and cell are d b/8 bytes each and 8 and 4 a block of
+// 4096, and at most 88 more. A block that needs further digits costs its bytes again and at most one read a level.
 #pragma once
 
 #include <array>
@@ -42,7 +47,7 @@ struct SwarmNodeOptions {
   int ranks = 1;
   QuantizerOptions quantizer;
   Duration exchange_timeout = std::chrono::seconds(1);  // of one interaction
-  Duration claim_timeout = std::chrono::seconds(10);    // of a cell that is claimed without a delta
+  Duration claim_timeout = std::chrono::seconds(1);     // of a cell that is claimed without a delta
   // False: ignore the deltas that wait in a partner's queue, to show what that does. The model then diverges.
   bool read_pending = true;
 };
@@ -55,7 +60,9 @@ struct SwarmCounts {
   std::array<std::int64_t, kInteractionEnds> interactions{};
   std::int64_t appended = 0;  // deltas that count in a partner's queue
   std::int64_t folded = 0;    // of the own queue
+  std::int64_t refused = 0;   // deltas that are broken; each counts as an interaction that is not finite, too
   std::int64_t closed_cells = 0;
+  std::int64_t conflicts = 0;  // interactions that began again, each time
   std::int64_t publications = 0;
   std::int64_t torn_reads = 0;  // also those that a retry repaired; none is used
   std::int64_t further_digit_blocks = 0;
@@ -122,6 +129,7 @@ class SwarmNode {
   void Poll();
   // When to call Poll next, if no operation ends before.
   std::optional<TimePoint> deadline() const;
+  InteractionEnd last_end() const { return last_end_; }  // of the last interaction that has ended
   // Start and Poll until it has ended, waiting.
   InteractionEnd Interact(int partner);
   // Partners with whom something is under way that may still change this model or theirs.
@@ -142,8 +150,11 @@ class SwarmNode {
     SwarmExchange record;
     TimePoint deadline{};
     bool counted = false;
+    int conflicts = 0;
+    std::optional<TimePoint> begin_again;  // there is neither a read nor an append then
     std::optional<SwarmRead> read;
     std::optional<SwarmAppend> append;
+    std::uint64_t claims = 0;  // of the partner, as read
     std::vector<float> delta;  // decoded
   };
 
@@ -152,7 +163,11 @@ class SwarmNode {
   void StepActive();
   void StepLingering();
   void TakeRead(Interaction& one);
+  void TakeDistances(const SwarmRead& read, int partner);
+  void StartAppend(Interaction& one);
   void TakeAppend(Interaction& one);
+  void Conflict(Interaction& one);
+  void Account(Interaction& one, const SwarmTraffic& traffic);
   void End(Interaction& one, InteractionEnd end);
   void Failed(Interaction& one, const Status& status);
   DitherKey NextKey() { return {.writer = static_cast<std::uint32_t>(options_.rank), .version = next_key_++}; }
@@ -175,13 +190,15 @@ class SwarmNode {
   std::unique_ptr<Interaction> active_;
   std::vector<std::unique_ptr<Interaction>> lingering_;  // given up, but an operation of theirs has not ended
   std::vector<float> partner_model_;
-  std::vector<float> distances_;                // by block
+  std::vector<float> distances_;                // by block, of the active read
+  std::vector<float> published_y_max_;          // by block
   std::vector<std::uint32_t> versions_;         // by partner, read last; 0: none
   std::vector<int> failures_;                   // by partner: the times in a row that it was gone
   std::array<bool, kInteractionEnds> named_{};  // ends that a log line has told of already
   std::uint64_t next_key_ = 0;
   std::uint64_t next_delta_ = 0;
   std::vector<SwarmExchange> exchanges_;
+  InteractionEnd last_end_ = InteractionEnd::kAveraged;
   Status failure_;
 
   mutable Mutex mutex_;

@@ -8,7 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr int kClaimAttempts = 4;
 // A cell that is ready was written whole before; so one that does not match its checksum is broken for good.
 constexpr int kLooksAtUnreadable = 8;
 
@@ -96,6 +95,15 @@ void SwarmQueue::FinishClosing(int index, Cell& cell) {
   LogWarning("cell of the queue closed", {{"cell", index}, {"claimed_for_s", ToSeconds(claim_timeout_)}});
 }
 
+bool SwarmQueue::disturbed() const {
+  const std::uint64_t claims = LoadWord(access_.registers.local(), kClaimsOffset);
+  for (int i = 0; i < kSwarmCells; ++i) {
+    const Cell& cell = cells_[static_cast<std::size_t>(i)];
+    if ((claims & BitOf(i)) != 0 && !cell.folded && !cell.closed) return true;
+  }
+  return false;
+}
+
 void SwarmQueue::CloseStale(TimePoint now) {
   const std::uint64_t claims = LoadWord(access_.registers.local(), kClaimsOffset);
   bool reported = false;
@@ -119,41 +127,49 @@ void SwarmQueue::CloseStale(TimePoint now) {
   if (reported) Published();
 }
 
+// Writers begin at different cells, so that two that come at a time seldom want the same one.
 SwarmAppend::SwarmAppend(const SwarmAccess& access, int writer, int partner, std::uint64_t claims, std::uint64_t number,
-                         SharedBytes cell)
-    : access_(access), writer_(writer), partner_(partner), bytes_(std::move(cell)) {
-  SetWord(*bytes_, 0, static_cast<std::uint64_t>(writer) << 48 | (number & 0xffffffffffff));
-  checksum_ = SwarmChecksum(0, std::span<const std::byte>(*bytes_).first(access.layout.checksum_in_cell()));
-  SetWord(*bytes_, access.layout.checksum_in_cell(), checksum_);
-  StartClaim(claims);
-}
-
-// Writers begin at different cells, so that two that come at a time seldom meet.
-int SwarmAppend::Choose(std::uint64_t claims) const {
-  for (int i = 0; i < kSwarmCells; ++i) {
-    const int cell = (writer_ + i) % kSwarmCells;
-    if ((claims & BitOf(cell)) == 0) return cell;
+                         SharedBytes cell, const SwarmQueue& own)
+    : access_(access), writer_(writer), partner_(partner), claims_(claims), bytes_(std::move(cell)), own_(own) {
+  for (int i = 0; i < kSwarmCells && cell_ < 0; ++i) {
+    if ((claims & BitOf((writer + i) % kSwarmCells)) == 0) cell_ = (writer + i) % kSwarmCells;
   }
-  return -1;
-}
-
-void SwarmAppend::StartClaim(std::uint64_t claims) {
-  cell_ = attempts_ < kClaimAttempts ? Choose(claims) : -1;
   if (cell_ < 0) {
     EndWith(End::kFull);
     return;
   }
-  ++attempts_;
+  SetWord(*bytes_, 0, static_cast<std::uint64_t>(writer) << 48 | (number & 0xffffffffffff));
+  checksum_ = SwarmChecksum(0, std::span<const std::byte>(*bytes_).first(access.layout.checksum_in_cell()));
+  SetWord(*bytes_, access.layout.checksum_in_cell(), checksum_);
+  Fetch(Stage::kClaim, kClaimsOffset, FetchOperation::kOr, BitOf(cell_));
+}
+
+void SwarmAppend::Fetch(Stage stage, std::size_t offset, FetchOperation operation, std::uint64_t operand) {
+  stage_ = stage;
   ++traffic_.operations;
   traffic_.sent_bytes += kWordBytes;
   traffic_.received_bytes += kWordBytes;
-  operation_ = SwarmOperation::Fetch(access_.registers, partner_, kClaimsOffset, FetchOperation::kOr, BitOf(cell_),
-                                     access_.waker);
+  operation_ = SwarmOperation::Fetch(access_.registers, partner_, offset, operation, operand, access_.waker);
 }
 
 void SwarmAppend::EndWith(End end) {
   end_ = end;
   stage_ = Stage::kEnded;
+}
+
+void SwarmAppend::TakeClaim(std::uint64_t before) {
+  const bool ours = (before & BitOf(cell_)) == 0;
+  if (ours && (before & ~claims_) == 0 && !own_.disturbed()) {
+    stage_ = Stage::kWrite;
+    ++traffic_.operations;
+    traffic_.sent_bytes += static_cast<std::int64_t>(bytes_->size());
+    operation_ =
+        SwarmOperation::Put(access_.registers, partner_, access_.layout.CellOffset(cell_), bytes_, access_.waker);
+  } else if (ours) {
+    Fetch(Stage::kRelease, kClaimsOffset, FetchOperation::kAnd, ~BitOf(cell_));
+  } else {
+    EndWith(End::kConflict);
+  }
 }
 
 bool SwarmAppend::Step() {
@@ -165,23 +181,21 @@ bool SwarmAppend::Step() {
       return true;
     }
     const std::uint64_t before = operation_->value();
-    if (stage_ == Stage::kClaim && (before & BitOf(cell_)) != 0) {
-      StartClaim(before);
-    } else if (stage_ == Stage::kClaim) {
-      stage_ = Stage::kWrite;
-      operation_ =
-          SwarmOperation::Put(access_.registers, partner_, access_.layout.CellOffset(cell_), bytes_, access_.waker);
-      ++traffic_.operations;
-      traffic_.sent_bytes += static_cast<std::int64_t>(bytes_->size());
-    } else if (stage_ == Stage::kWrite) {
-      stage_ = Stage::kReady;
-      operation_ = SwarmOperation::Fetch(access_.registers, partner_, SeatOffset(cell_), FetchOperation::kOr,
-                                         SeatWord::Ready(writer_, checksum_), access_.waker);
-      ++traffic_.operations;
-      traffic_.sent_bytes += kWordBytes;
-      traffic_.received_bytes += kWordBytes;
-    } else {
-      EndWith(SeatWord::From(before).closed ? End::kClosed : End::kAppended);
+    switch (stage_) {
+      case Stage::kClaim:
+        TakeClaim(before);
+        break;
+      case Stage::kRelease:
+        EndWith(End::kConflict);
+        break;
+      case Stage::kWrite:
+        Fetch(Stage::kReady, SeatOffset(cell_), FetchOperation::kOr, SeatWord::Ready(writer_, checksum_));
+        break;
+      case Stage::kReady:
+        EndWith(SeatWord::From(before).closed ? End::kClosed : End::kAppended);
+        break;
+      case Stage::kEnded:
+        break;
     }
   }
   return true;

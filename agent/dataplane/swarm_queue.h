@@ -3,7 +3,8 @@
 //
 //   writer   takes a free cell: its bit in the claims word was 0 before its fetch-and-or; writes the cell; adds kReady
 //            to the seat word. What that word was before says whether the delta counts: it does unless kClosed was
-//            there. Only then does the writer subtract it from its own model.
+//            there. Only then does the writer subtract it from its own model. Where the claims word shows that another
+//            has come since the writer read the model, its delta would rest on an old one: it gives the cell back.
 //   owner    folds ready cells, publishes the model with them, and then frees them: the seat word's use goes up, the
 //            claim's bit down. A cell that has been claimed for too long it closes (fetch-and-or of kClosed; if kReady
 //            was there before, the delta counts after all). A closed cell is free again when its writer has reported;
@@ -41,6 +42,8 @@ class SwarmQueue {
   // The state word's half for a publication of all that is folded, and what frees those cells after it.
   std::uint32_t next_uses() const;
   void Published();
+  // True: a cell is claimed whose delta is not folded, so that the owner's model is about to change.
+  bool disturbed() const;
   // Closes what was claimed too long ago. To be called from time to time.
   void CloseStale(TimePoint now);
 
@@ -73,17 +76,19 @@ class SwarmQueue {
   std::int64_t refused_ = 0;
 };
 
-// Appends one delta to a partner's queue. Messages: a fetch to claim (further ones, at most four in all, when others
-// were faster), one put, and a fetch that makes it count. Goes on, however late, until it knows whether it counts. One
-// thread calls.
+// Appends one delta to a partner's queue. Messages: a fetch to claim, one put, and a fetch that makes it count; or two
+// fetches, when it gives the cell back. Goes on, however late, until it knows whether the delta counts. One thread
+// calls.
 class SwarmAppend {
  public:
-  // `claims` is the claims word as it was read lately; `cell` holds layout.cell_bytes() with the delta at
-  // kWordBytes; the other words are filled in here. `number` counts the writer's deltas.
+  // `claims` is the claims word that was read with the partner's model; `cell` holds layout.cell_bytes() with the delta
+  // at kWordBytes; the other words are filled in here. `number` counts the writer's deltas. `own` is the writer's
+  // queue, in which nothing waits now.
   SwarmAppend(const SwarmAccess& access, int writer, int partner, std::uint64_t claims, std::uint64_t number,
-              SharedBytes cell);
+              SharedBytes cell, const SwarmQueue& own);
 
-  enum class End { kAppended, kFull, kClosed, kFailed };
+  // kConflict: either model has changed since the delta was computed.
+  enum class End { kAppended, kConflict, kFull, kClosed, kFailed };
   // Goes on as far as this is possible without waiting. True: it has ended.
   bool Step();
   End end() const { return end_; }
@@ -91,20 +96,20 @@ class SwarmAppend {
   const SwarmTraffic& traffic() const { return traffic_; }
 
  private:
-  enum class Stage { kClaim, kWrite, kReady, kEnded };
+  enum class Stage { kClaim, kRelease, kWrite, kReady, kEnded };
 
-  // The next cell to try, or -1.
-  int Choose(std::uint64_t claims) const;
-  void StartClaim(std::uint64_t claims);
+  void TakeClaim(std::uint64_t before);
+  void Fetch(Stage stage, std::size_t offset, FetchOperation operation, std::uint64_t operand);
   void EndWith(End end);
 
   const SwarmAccess access_;
   const int writer_;
   const int partner_;
+  const std::uint64_t claims_;
   const SharedBytes bytes_;
+  const SwarmQueue& own_;
   std::uint64_t checksum_ = 0;
   Stage stage_ = Stage::kClaim;
-  int attempts_ = 0;
   int cell_ = -1;
   std::optional<SwarmOperation> operation_;
   End end_ = End::kFull;

@@ -115,7 +115,13 @@ void SwarmRead::TakeHeader() {
       Torn("the queue");
       return;
     }
-    if (seat.ready && !seat.closed) cells_.push_back({.index = cell, .tag = seat.tag, .bytes = nullptr});
+    if (seat.closed) continue;
+    if (seat.ready) {
+      cells_.push_back({.index = cell, .tag = seat.tag, .bytes = nullptr});
+    } else if ((claims_ >> cell & 1) != 0) {
+      End(FailedPreconditionError("rank " + std::to_string(partner_) + "'s queue is being written"));
+      return;
+    }
   }
   StartBody();
 }

@@ -65,8 +65,9 @@ class SwarmRead {
   // undefined.
   bool Step(Quantizer& quantizer, std::span<const float> key, std::span<float> model, std::span<float> distances);
 
-  // Once it has ended. ABORTED: torn, also in the retries. UNAVAILABLE, CANCELLED: of the transport. DATA_LOSS: what
-  // was read is whole, but no publication of this size and code.
+  // Once it has ended. ABORTED: torn, also in the retries. FAILED_PRECONDITION: another node is appending to the
+  // partner's queue, so that what would be read is about to change. UNAVAILABLE, CANCELLED: of the transport.
+  // DATA_LOSS: what was read is whole, but no publication of this size and code.
   const Status& status() const { return status_; }
   // Adds the deltas that wait: `model` is then X_j. DATA_LOSS, as above.
   Status AddPending(Quantizer& quantizer, std::span<float> model) const;

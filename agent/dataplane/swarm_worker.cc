@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "agent/core/update_rule.h"
+#include "agent/dataplane/swarm_vectors.h"
 #include "common/log.h"
 
 namespace weft {
@@ -71,7 +73,7 @@ Status SwarmWorker::Open(const PeerPlaneParts& parts, std::optional<RegisterMech
                                                                       .ranks = ranks_,
                                                                       .quantizer = quantizer,
                                                                       .exchange_timeout = options_.exchange_timeout,
-                                                                      .claim_timeout = 10 * options_.exchange_timeout},
+                                                                      .claim_timeout = options_.exchange_timeout},
                                                              .topology = *options_.topology,
                                                              .seed = options_.seed,
                                                              .first_key = options_.generation << kGenerationShift},
@@ -125,8 +127,7 @@ void SwarmWorker::EndRound() {
   std::vector<float> copy = exchanger_->TakeBuffer();
   const std::span<float> weights = model_.weights;
   if (changes.change) {
-    const std::vector<float>& change = *changes.change;
-    for (std::size_t k = 0; k < copy.size(); ++k) copy[k] = weights[k] += change[k];
+    AddAndCopy(weights, *changes.change, copy);
   } else {
     std::ranges::copy(weights, copy.begin());
   }
@@ -137,10 +138,10 @@ void SwarmWorker::EndRound() {
 // The displacement of this round's local steps goes through the outer optimizer.
 void SwarmWorker::StepOuter() {
   const std::span<float> weights = model_.weights;
-  for (std::size_t k = 0; k < weights.size(); ++k) weights[k] -= round_start_[k];
+  SubtractInto(weights, round_start_);
   slow_->StepDisplacement({.first = 0, .count = static_cast<std::int64_t>(weights.size())}, weights,
                           options_.learning_rate(iteration_));
-  for (std::size_t k = 0; k < weights.size(); ++k) weights[k] += round_start_[k];
+  AddInto(weights, round_start_);
 }
 
 void SwarmWorker::Restore(const SwarmExchanger::Changes& changes) {
@@ -150,9 +151,8 @@ void SwarmWorker::Restore(const SwarmExchanger::Changes& changes) {
 }
 
 void SwarmWorker::Add(const std::vector<float>& change) {
-  for (std::size_t k = 0; k < change.size(); ++k) model_.weights[k] += change[k];
-  if (!slow_) return;
-  for (std::size_t k = 0; k < change.size(); ++k) round_start_[k] += change[k];
+  AddInto(model_.weights, change);
+  if (slow_) AddInto(round_start_, change);
 }
 
 Status SwarmWorker::SettleNode() {

@@ -7,6 +7,7 @@
 #include "agent/dataplane/swarm_node.h"
 #include "agent/transport/loopback.h"
 #include "tests/agent/dataplane/direct_registers.h"
+#include "tests/agent/dataplane/held_registers.h"
 
 namespace weft {
 
@@ -14,7 +15,6 @@ enum class SwarmMedium { kSharedMemory, kService };
 
 struct SwarmShape {
   int nodes = 2;
-  std::size_t floats = 64;
   SwarmMedium medium = SwarmMedium::kSharedMemory;
   QuantizerOptions quantizer{.bits = 0, .rotation = false, .seed = 1};
   Duration exchange_timeout = std::chrono::seconds(30);
@@ -30,7 +30,7 @@ class SwarmNodes {
 
   int size() const { return static_cast<int>(nodes_.size()); }
   SwarmNode& operator[](int i) { return *nodes_[static_cast<std::size_t>(i)]; }
-  Registers& registers(int i) { return *registers_[static_cast<std::size_t>(i)]; }
+  HeldRegisters& registers(int i) { return *held_[static_cast<std::size_t>(i)]; }
   LoopbackNetwork& network() { return *network_; }
 
   // Step 5 without a displacement, and with one.
@@ -47,6 +47,7 @@ class SwarmNodes {
   std::unique_ptr<DirectMemory> memory_;
   std::unique_ptr<LoopbackNetwork> network_;
   std::vector<std::unique_ptr<Registers>> registers_;
+  std::vector<std::unique_ptr<HeldRegisters>> held_;
   std::vector<std::unique_ptr<SwarmNode>> nodes_;
 };
 

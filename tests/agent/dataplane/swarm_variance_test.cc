@@ -31,12 +31,14 @@ Pair Draw(std::mt19937_64& random, int nodes) {
   return {.initiator = i, .partner = j < i ? j : j + 1};
 }
 
-// One whole interaction of the sequential model: both sides have folded when it ends.
+// One interaction with its displacement. The partner folds only when its queue is half full, as the exchanger has it:
+// until then what was appended waits, and readers see it there.
 void Interact(SwarmNodes& nodes, const Pair& pair, const std::vector<float>& displacement) {
   ASSERT_EQ(nodes[pair.initiator].Interact(pair.partner), InteractionEnd::kAveraged);
+  nodes.StepAndPublish(pair.initiator, displacement);
+  if (nodes[pair.partner].waiting() < kSwarmCells / 2) return;
   nodes[pair.partner].Fold();
   nodes.Publish(pair.partner);
-  nodes.StepAndPublish(pair.initiator, displacement);
 }
 
 struct Estimate {
@@ -62,11 +64,11 @@ TEST_P(SwarmVarianceTest, Variance_OfZeroMeanNoise_IsTheOracles) {
   std::vector<double> samples;
   for (std::uint64_t run = 0; run < 48; ++run) {
     std::mt19937_64 random(1000 * run + static_cast<std::uint64_t>(nodes));
-    SwarmNodes swarm({.nodes = nodes, .floats = 64, .medium = medium}, std::vector<float>(64, 0.25F));
+    SwarmNodes swarm({.nodes = nodes, .medium = medium}, std::vector<float>(64, 0.25F));
     for (int t = 0; t < 12 * nodes; ++t) {
       Interact(swarm, Draw(random, nodes), Noise(random, 64, kVariance));
     }
-    samples.push_back(swarm.Variance());
+    samples.push_back(swarm.SettledVariance());
   }
   const Estimate measured = Of(samples);
   const double expected = kVariance * (nodes - 1) * (nodes - 1) / nodes;
@@ -79,11 +81,11 @@ TEST_P(SwarmVarianceTest, Variance_WithoutNoise_ContractsAsTheOracle) {
   std::vector<double> samples;
   for (std::uint64_t run = 0; run < 200; ++run) {
     std::mt19937_64 random(77000 * run + static_cast<std::uint64_t>(nodes));
-    SwarmNodes swarm({.nodes = nodes, .floats = 64, .medium = medium}, std::vector<float>(64, 0.25F));
+    SwarmNodes swarm({.nodes = nodes, .medium = medium}, std::vector<float>(64, 0.25F));
     for (int i = 0; i < nodes; ++i) swarm.StepAndPublish(i, Noise(random, 64, 1));
     const double before = swarm.Variance();
     Interact(swarm, Draw(random, nodes), std::vector<float>(64, 0.0F));
-    samples.push_back(swarm.Variance() / before);
+    samples.push_back(swarm.SettledVariance() / before);
   }
   const Estimate measured = Of(samples);
   if (nodes == 2) {
@@ -103,6 +105,77 @@ INSTANTIATE_TEST_SUITE_P(Nodes, SwarmVarianceTest,
                          testing::Combine(testing::Values(2, 4, 8, 16),
                                           testing::Values(SwarmMedium::kSharedMemory, SwarmMedium::kService)),
                          CaseName);
+
+// The floor: no noise but the code's own. Everything is in units of s = 2 y_max / (q - 1), which follows the distances,
+// so that they shrink together until they reach the smallest scale that float32 carries, 2^-20 of the largest weight.
+TEST(SwarmVarianceFloorTest, Quantization_WithoutNoise_LetsVarianceFallToItsFloor) {
+  constexpr std::size_t kFloats = 4096;
+  for (const int bits : {4, 8}) {
+    std::mt19937_64 random(5);
+    SwarmNodes swarm({.nodes = 8, .quantizer = {.bits = bits, .rotation = false, .seed = 3}},
+                     std::vector<float>(kFloats, 1.0F));
+    for (int i = 0; i < 8; ++i) swarm.StepAndPublish(i, Noise(random, kFloats, 1));
+    const double before = swarm.Variance();
+    for (int t = 0; t < 4000; ++t) Interact(swarm, Draw(random, 8), std::vector<float>(kFloats, 0.0F));
+    const double after = swarm.SettledVariance();
+    EXPECT_LT(after, 1e-7 * before) << bits;
+  }
+}
+
+// With noise, its Gamma is a multiple of the oracle's (docs/design/swarm.md has the measured ones).
+TEST(SwarmVarianceFloorTest, Quantization_WithNoise_AddsWhatItsBitsSay) {
+  constexpr std::size_t kFloats = 4096;
+  const std::vector<std::pair<int, double>> largest_of_bits = {{2, 3.5}, {3, 3}, {4, 1.3}, {8, 1.1}, {16, 1.1}};
+  for (const auto& [bits, largest] : largest_of_bits) {
+    std::vector<double> samples;
+    for (std::uint64_t run = 0; run < 8; ++run) {
+      std::mt19937_64 random(run);
+      SwarmNodes swarm({.nodes = 8, .quantizer = {.bits = bits, .rotation = false, .seed = 3}},
+                       std::vector<float>(kFloats, 1.0F));
+      for (int t = 0; t < 300; ++t) Interact(swarm, Draw(random, 8), Noise(random, kFloats, 1));
+      samples.push_back(swarm.SettledVariance());
+    }
+    EXPECT_LT(Of(samples).mean / (49.0 / 8), largest) << bits << " bits";
+    EXPECT_GT(Of(samples).mean / (49.0 / 8), 0.85) << bits << " bits";
+  }
+}
+
+// One of 8 nodes ends a round when the others have ended 20. Whoever reads it sees the deltas that wait there.
+double SlowNodeVariance(bool read_pending, bool fold_between, int rounds) {
+  std::mt19937_64 random(9);
+  SwarmNodes swarm({.nodes = 8, .read_pending = read_pending}, std::vector<float>(64, 0.0F));
+  std::vector<double> samples;
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      if (i == 0 && round % 20 != 0) continue;
+      int partner = std::uniform_int_distribution<int>(0, 6)(random);
+      if (partner >= i) ++partner;
+      swarm[i].Interact(partner);
+      swarm[i].Fold();
+      swarm.StepAndPublish(i, Noise(random, 64, 1));
+    }
+    if (fold_between && swarm[0].waiting() >= kSwarmCells / 2) {
+      swarm[0].Fold();
+      swarm.Publish(0);
+    }
+  }
+  return swarm.SettledVariance();
+}
+
+TEST(SwarmSlowNodeTest, Variance_WithOneNode20TimesSlower_DoesNotGrow) {
+  const double oracle = 49.0 / 8;
+  for (const bool fold_between : {false, true}) {
+    for (const int rounds : {50, 200, 800}) {
+      EXPECT_LT(SlowNodeVariance(true, fold_between, rounds), 3 * oracle) << fold_between << ", " << rounds;
+    }
+  }
+}
+
+// The same with readers that see the slow node's model only, as it was published. That its queue holds eight and no
+// more makes it grow to 10^5 in 800 rounds, and not to infinity.
+TEST(SwarmSlowNodeTest, Variance_WithoutReadingWhatWaits_Explodes) {
+  EXPECT_GT(SlowNodeVariance(false, false, 800), 1e4 * (49.0 / 8));
+}
 
 }  // namespace
 }  // namespace weft
