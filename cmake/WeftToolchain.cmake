@@ -6,6 +6,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 set(WEFT_SANITIZE "" CACHE STRING "Sanitizers to compile with, as -fsanitize takes them")
+option(WEFT_FUZZ "The fuzz targets; WEFT_SANITIZE then has fuzzer-no-link" OFF)
 option(WEFT_THREAD_SAFETY "Clang's thread-safety analysis, as errors" OFF)
 
 find_program(CCACHE_PROGRAM ccache)
