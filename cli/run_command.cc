@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/job_file.h"
@@ -22,7 +23,7 @@
 #include "common/rundir/checkpoint.h"
 #include "common/rundir/run_directory.h"
 #include "coordinator/launch/process.h"
-#include "coordinator/service/coordinator.h"
+#include "coordinator/service/job_rules.h"
 
 namespace weft {
 namespace {
@@ -54,6 +55,7 @@ struct PreparedRun {
   std::string plan_file;  // empty: measure and plan
   std::string checkpoint;
   std::int64_t start_iteration = 0;
+  std::vector<std::int64_t> worker_iterations;  // where each has its own
 };
 
 // A folder of our own that is removed at the end.
@@ -102,7 +104,6 @@ Status CheckPlanFile(const std::string& path, const JobSpec& job) {
 }
 
 Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
-  WEFT_RETURN_IF_ERROR(CheckStrategy(job.spec.strategy.type));
   PreparedRun run;
   if (!flags.plan.empty()) {
     WEFT_RETURN_IF_ERROR(CheckPlanFile(flags.plan, job.spec));
@@ -133,7 +134,8 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
                      .job_file = directory.job(),
                      .plan_file = directory.plan(),
                      .checkpoint = search.newest->path,
-                     .start_iteration = search.newest->state.iteration};
+                     .start_iteration = search.newest->state.iteration,
+                     .worker_iterations = search.newest->state.worker_iterations};
 }
 
 bool HasCheckpoint(const std::string& run_directory) {
@@ -165,6 +167,13 @@ Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const 
   if (!run.checkpoint.empty()) {
     command.arguments.insert(command.arguments.end(), {"--checkpoint", run.checkpoint, "--start-iteration",
                                                        std::to_string(run.start_iteration)});
+  }
+  if (!run.worker_iterations.empty()) {
+    std::string list;
+    for (const std::int64_t iteration : run.worker_iterations) {
+      list += (list.empty() ? "" : ",") + std::to_string(iteration);
+    }
+    command.arguments.insert(command.arguments.end(), {"--worker-iterations", list});
   }
   command.output_path = run.directory + "/logs/coordinator.log";
   command.death_signal = SIGTERM;  // it ends the ranks and removes their files

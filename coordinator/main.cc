@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/cpu.h"
 #include "common/job/parse.h"
@@ -17,6 +18,7 @@
 #include "coordinator/launch/process.h"
 #include "coordinator/launch/ranks.h"
 #include "coordinator/service/coordinator.h"
+#include "coordinator/service/job_rules.h"
 
 namespace weft {
 namespace {
@@ -42,6 +44,7 @@ struct Flags {
   std::string plan_file;
   std::string checkpoint;
   std::int64_t start_iteration = 0;
+  std::vector<std::int64_t> worker_iterations;
   int metrics_port = 0;
   int inject_delay_us = 0;
 };
@@ -57,13 +60,13 @@ Status Start(const Flags& flags, AttendService& service, Parts* parts) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(flags.job_file, kMaxJobBytes));
   ParsedJob job = ParseJob(text);
   if (!job.ok()) return ToStatus(job.errors);
-  WEFT_RETURN_IF_ERROR(CheckStrategy(job.spec.strategy.type));
 
   CoordinatorOptions options;
   options.job_text = text;
   options.run_directory = flags.run_directory;
   options.checkpoint = flags.checkpoint;
   options.start_iteration = flags.start_iteration;
+  options.worker_iterations = flags.worker_iterations;
   if (!flags.plan_file.empty()) {
     WEFT_ASSIGN_OR_RETURN(const std::string plan_text, ReadSmallFile(flags.plan_file, kMaxPlanBytes));
     WEFT_ASSIGN_OR_RETURN(options.plan, ParsePlan(plan_text));
@@ -179,6 +182,8 @@ int Main(int argc, const char* const* argv) {
   app.add_option("--plan", flags.plan_file, "A plan; nothing is measured");
   app.add_option("--checkpoint", flags.checkpoint, "Go on from this checkpoint");
   app.add_option("--start-iteration", flags.start_iteration, "The checkpoint's iteration");
+  app.add_option("--worker-iterations", flags.worker_iterations, "By worker, where each has its own; else left out")
+      ->delimiter(',');
   app.add_option("--metrics-port", flags.metrics_port, "Base of the metrics' ports; 0: free ones");
   app.add_option("--inject-delay-us", flags.inject_delay_us, "Delay messages by up to so much");
   CLI11_PARSE(app, argc, argv);

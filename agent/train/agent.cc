@@ -62,6 +62,9 @@ void Dispatch(const v1::CoordinatorMessage& message, CoordinatorClient& coordina
     case v1::CoordinatorMessage::kVerdict:
       context.gate.Decide(message.verdict().iteration(), message.verdict().stop());
       return;
+    case v1::CoordinatorMessage::kFinishNow:
+      context.gate.FinishNow();
+      return;
     case v1::CoordinatorMessage::kExit:
       if (message.exit().code() != 0) {
         const Status cause = CancelledError(message.exit().reason());
@@ -99,12 +102,14 @@ Status HandlePrepare(const v1::Prepare& prepare, RankContext& context, Role& rol
 
 Status HandleTrain(const v1::Train& train, RankContext& context, Role& role) {
   WEFT_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(train.plan_json()));
-  if (plan.workers != context.workers || plan.servers != context.servers) {
+  // Without parameter servers a job's servers are idle, and the plan may not speak of them.
+  const bool servers_fit = plan.servers == context.servers || !UsesParameterServers(plan.strategy);
+  if (plan.workers != context.workers || !servers_fit) {
     return InvalidArgumentError("plan: made for " + std::to_string(plan.workers) + " workers and " +
                                 std::to_string(plan.servers) + " servers, the run has " +
                                 std::to_string(context.workers) + " and " + std::to_string(context.servers));
   }
-  return role.Train(plan);
+  return role.Train(plan, train);
 }
 
 // Until Exit, whose code it returns.

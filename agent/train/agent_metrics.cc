@@ -11,7 +11,7 @@ Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Start(const std::string& job
   return metrics;
 }
 
-WorkerMetrics::WorkerMetrics(MetricsRegistry& registry, int groups)
+WorkerMetrics::WorkerMetrics(MetricsRegistry& registry, int groups, bool with_servers)
     : iteration_(registry.MakeHistogram(metric::kIterationSeconds)),
       compute_(registry.MakeHistogram(metric::kComputeSeconds)),
       stall_(registry.MakeCounter(metric::kStallSeconds)),
@@ -19,6 +19,11 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry, int groups)
       start_error_(registry.MakeHistogram(metric::kSlotStartError)),
       staleness_(registry.MakeHistogram(metric::kStaleness)),
       loss_(registry.MakeGauge(metric::kLoss)) {
+  if (!with_servers) {
+    sent_.emplace(registry.MakeCounter(metric::kTransferBytes, {"sent", "other"}));
+    received_.emplace(registry.MakeCounter(metric::kTransferBytes, {"received", "other"}));
+    return;
+  }
   for (int group = 0; group < groups; ++group) {
     const std::string label = std::to_string(group);
     groups_.push_back({registry.MakeCounter(metric::kTransferBytes, {"push", label}),
@@ -32,6 +37,11 @@ void WorkerMetrics::Record(const IterationRecord& record, const BatchResult& res
   compute_.Observe(ToSeconds(record.end - record.start - record.stall));
   stall_.Increment(ToSeconds(record.stall));
   if (result.predictions > 0) loss_.Set(result.loss_sum / static_cast<double>(result.predictions));
+  if (sent_.has_value()) {
+    sent_->Increment(static_cast<double>(record.sent_bytes));
+    received_->Increment(static_cast<double>(record.received_bytes));
+    return;
+  }
   for (const TransferRecord& transfer : record.transfers) {
     Group& group = groups_[static_cast<std::size_t>(transfer.group)];
     group.pushed.Increment(static_cast<double>(transfer.push_bytes));
@@ -48,12 +58,28 @@ void WorkerMetrics::Record(const IterationRecord& record, const BatchResult& res
 
 ServerMetrics::ServerMetrics(MetricsRegistry& registry)
     : receiving_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"push"})),
-      sending_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"pull"})),
-      accuracy_(registry.MakeGauge(metric::kAccuracy)) {}
+      sending_(registry.MakeGauge(metric::kServerConcurrentTransfers, {"pull"})) {}
 
 void ServerMetrics::Record(const ServerStatistics& statistics) {
   receiving_.Set(statistics.received.active);
   sending_.Set(statistics.sent.active);
+}
+
+void ExchangeMetrics::Record(const ExchangeStatistics& statistics) {
+  for (const auto& [result, count] : statistics.interactions) {
+    std::int64_t& before = interactions_[result];
+    registry_.MakeCounter(metric::kSwarmInteractions, {result}).Increment(static_cast<double>(count - before));
+    before = count;
+  }
+  if (statistics.mechanism.empty()) return;
+  registry_.MakeGauge(metric::kRegisterMechanism, {statistics.mechanism}).Set(1);
+  registry_.MakeGauge(metric::kQuantizerDistance).Set(statistics.quantizer_distance);
+  registry_.MakeCounter(metric::kQuantizerFailures, {"low_digits"})
+      .Increment(static_cast<double>(statistics.further_digit_blocks - further_digit_blocks_));
+  registry_.MakeCounter(metric::kQuantizerFailures, {"all_digits"})
+      .Increment(static_cast<double>(statistics.raw_blocks - raw_blocks_));
+  further_digit_blocks_ = statistics.further_digit_blocks;
+  raw_blocks_ = statistics.raw_blocks;
 }
 
 }  // namespace weft

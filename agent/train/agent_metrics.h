@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +36,8 @@ class AgentMetrics {
 // The series of a worker. One thread.
 class WorkerMetrics {
  public:
-  WorkerMetrics(MetricsRegistry& registry, int groups);
+  // `with_servers`: transfers are pushes and pulls of groups; else what a worker sends and receives in all.
+  WorkerMetrics(MetricsRegistry& registry, int groups, bool with_servers);
   // `staleness_iterations`: as IterationReport has it.
   void Record(const IterationRecord& record, const BatchResult& result, double staleness_iterations);
 
@@ -53,6 +55,8 @@ class WorkerMetrics {
   Histogram staleness_;
   Gauge loss_;
   std::vector<Group> groups_;
+  std::optional<Counter> sent_;  // without servers
+  std::optional<Counter> received_;
 };
 
 // The series of a server. Thread-safe, as its handles are.
@@ -60,12 +64,34 @@ class ServerMetrics {
  public:
   explicit ServerMetrics(MetricsRegistry& registry);
   void Record(const ServerStatistics& statistics);
-  void RecordAccuracy(double accuracy) { accuracy_.Set(accuracy); }
 
  private:
   Gauge receiving_;
   Gauge sending_;
+};
+
+// The series of the rank that evaluates. Thread-safe, as its handle is.
+class WriterMetrics {
+ public:
+  explicit WriterMetrics(MetricsRegistry& registry) : accuracy_(registry.MakeGauge(metric::kAccuracy)) {}
+  void RecordAccuracy(double accuracy) { accuracy_.Set(accuracy); }
+
+ private:
   Gauge accuracy_;
+};
+
+// What a plane without servers exchanges. One thread.
+class ExchangeMetrics {
+ public:
+  explicit ExchangeMetrics(MetricsRegistry& registry) : registry_(registry) {}
+  // The totals of now.
+  void Record(const ExchangeStatistics& statistics);
+
+ private:
+  MetricsRegistry& registry_;
+  std::map<std::string, std::int64_t> interactions_;  // as recorded before, by result
+  std::int64_t further_digit_blocks_ = 0;
+  std::int64_t raw_blocks_ = 0;
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "agent/train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
@@ -8,7 +9,8 @@
 #include <utility>
 
 #include "agent/train/centre.h"
-#include "agent/train/state_exchange.h"
+#include "agent/train/mean_model.h"
+#include "common/check.h"
 #include "common/plan/json.h"
 #include "common/rundir/checkpoint.h"
 
@@ -21,7 +23,7 @@ constexpr std::string_view kCentre = "centre";
 std::string WorkerPrefix(int worker) { return "worker" + std::to_string(worker) + "."; }
 
 // Where all workers hold the same bits, worker 0's state stands for all.
-int WorkersInCheckpoint(const Plan& plan) { return ModelIsAtWorkers(plan) ? 1 : plan.workers; }
+int WorkersInCheckpoint(const Plan& plan) { return ModelPlaceOf(plan) == ModelPlace::kWorker0 ? 1 : plan.workers; }
 
 std::vector<TensorView> ViewsOf(const std::vector<StateTensor>& tensors) {
   std::vector<TensorView> views;
@@ -31,26 +33,37 @@ std::vector<TensorView> ViewsOf(const std::vector<StateTensor>& tensors) {
   return views;
 }
 
-Result<std::vector<StateTensor>> Gather(RankContext& context, const Plan& plan, std::int64_t iteration,
-                                        const CentreSnapshot* own) {
+struct Gathered {
   std::vector<StateTensor> tensors;
-  if (own != nullptr) {
+  std::vector<std::int64_t> iterations;  // by worker
+};
+
+Result<Gathered> Gather(RankContext& context, const Plan& plan, std::int64_t iteration, const OwnState& own) {
+  Gathered gathered;
+  if (own.centre != nullptr) {
     WEFT_ASSIGN_OR_RETURN(std::vector<float> centre,
-                          AssembleCentre(context, plan, *own, iteration, StatePurpose::kCheckpoint));
-    tensors.push_back({std::string(kCentre), std::move(centre)});
+                          AssembleCentre(context, plan, *own.centre, iteration, StatePurpose::kCheckpoint));
+    gathered.tensors.push_back({std::string(kCentre), std::move(centre)});
   }
   for (int worker = 0; worker < WorkersInCheckpoint(plan); ++worker) {
-    WEFT_ASSIGN_OR_RETURN(StateMessage state, ReceiveState(*context.transport, worker, StatePurpose::kCheckpoint,
-                                                           context.state_deadline()));
-    if (state.iteration != iteration) {
+    StateMessage state;
+    if (worker == context.rank) {
+      WEFT_CHECK(own.worker != nullptr) << "the writer's own state is missing";
+      state = *own.worker;
+    } else {
+      WEFT_ASSIGN_OR_RETURN(
+          state, ReceiveState(*context.transport, worker, StatePurpose::kCheckpoint, context.state_deadline()));
+    }
+    if (iteration != kOwnIteration && state.iteration != iteration) {
       return DataLossError("worker " + std::to_string(worker) + " sent its state of iteration " +
                            std::to_string(state.iteration) + ", not of " + std::to_string(iteration));
     }
+    gathered.iterations.push_back(state.iteration);
     for (StateTensor& tensor : state.tensors) {
-      tensors.push_back({WorkerPrefix(worker) + tensor.name, std::move(tensor.values)});
+      gathered.tensors.push_back({WorkerPrefix(worker) + tensor.name, std::move(tensor.values)});
     }
   }
-  return tensors;
+  return gathered;
 }
 
 // `path` is that of its JSON: <folder>/step-<iteration>.json.
@@ -72,17 +85,29 @@ Result<StateTensor> ReadTensor(const Checkpoint& checkpoint, const TensorInfo& i
   return tensor;
 }
 
-// The centre; where the checkpoint has none, because the model is at the workers, worker 0's weights.
+// The centre; where the checkpoint has none, because the model is at the workers, the mean of theirs.
 Result<std::vector<float>> ReadCentre(const RankContext& context, const Checkpoint& checkpoint) {
-  const TensorInfo* info = checkpoint.tensors.Find(std::string(kCentre));
-  if (info == nullptr) info = checkpoint.tensors.Find(WorkerPrefix(0) + "weights");
-  if (info == nullptr) return InvalidArgumentError(checkpoint.path + ": neither a centre nor weights in it");
-  if (info->count != context.parameter_count()) {
-    return InvalidArgumentError(checkpoint.path + ": of a model with " + std::to_string(info->count) +
-                                " weights, this job's has " + std::to_string(context.parameter_count()));
+  std::vector<const TensorInfo*> found;
+  if (const TensorInfo* info = checkpoint.tensors.Find(std::string(kCentre)); info != nullptr) {
+    found.push_back(info);
+  } else {
+    for (int worker = 0; worker < checkpoint.state.workers; ++worker) {
+      info = checkpoint.tensors.Find(WorkerPrefix(worker) + "weights");
+      if (info != nullptr) found.push_back(info);
+    }
   }
-  WEFT_ASSIGN_OR_RETURN(StateTensor tensor, ReadTensor(checkpoint, *info, ""));
-  return std::move(tensor.values);
+  if (found.empty()) return InvalidArgumentError(checkpoint.path + ": neither a centre nor weights in it");
+  std::vector<std::vector<float>> models;
+  for (const TensorInfo* info : found) {
+    if (info->count != context.parameter_count()) {
+      return InvalidArgumentError(checkpoint.path + ": of a model with " + std::to_string(info->count) +
+                                  " weights, this job's has " + std::to_string(context.parameter_count()));
+    }
+    WEFT_ASSIGN_OR_RETURN(StateTensor tensor, ReadTensor(checkpoint, *info, ""));
+    models.push_back(std::move(tensor.values));
+  }
+  if (models.size() == 1) return std::move(models[0]);
+  return MeanOf(models).weights;
 }
 
 // What worker `worker` starts from: its own state, or, with another membership, the centre alone.
@@ -93,6 +118,8 @@ Result<StateMessage> StateOf(int worker, bool same_membership, const Checkpoint&
     message.tensors.push_back({"weights", centre});
     return message;
   }
+  const std::vector<std::int64_t>& iterations = checkpoint.state.worker_iterations;
+  if (!iterations.empty()) message.iteration = iterations[static_cast<std::size_t>(worker)];
   const bool has_own = checkpoint.tensors.Find(WorkerPrefix(worker) + "weights") != nullptr;
   const std::string prefix = WorkerPrefix(has_own ? worker : 0);
   for (const TensorInfo& info : checkpoint.tensors.tensors()) {
@@ -105,29 +132,33 @@ Result<StateMessage> StateOf(int worker, bool same_membership, const Checkpoint&
 
 }  // namespace
 
-Result<std::string> SaveRun(RankContext& context, const Plan& plan, std::int64_t iteration, const CentreSnapshot* own) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<StateTensor> tensors, Gather(context, plan, iteration, own));
+Result<std::string> SaveRun(RankContext& context, const Plan& plan, std::int64_t iteration, const OwnState& own) {
+  WEFT_ASSIGN_OR_RETURN(const Gathered gathered, Gather(context, plan, iteration, own));
   for (int worker = 0; worker < context.workers; ++worker) {
+    if (worker == context.rank) continue;
     WEFT_RETURN_IF_ERROR(SendState(*context.transport, worker, StatePurpose::kRelease,
                                    {.iteration = iteration, .final = false, .tensors = {}}, context.peer_deadline()));
   }
   const std::string folder = context.run_directory + "/checkpoints";
-  const CheckpointState state{.iteration = iteration,
-                              .epoch = iteration / IterationsPerEpoch(context),
-                              .seed = context.job.training.seed,
-                              .membership_generation = static_cast<std::int64_t>(context.generation),
-                              .workers = context.workers,
-                              .servers = context.servers,
-                              .job_sha256 = context.job_sha256,
-                              .plan = PlanToJson(plan)};
-  WEFT_RETURN_IF_ERROR(WriteCheckpoint(folder, state, ViewsOf(tensors)));
-  WEFT_RETURN_IF_ERROR(PruneCheckpoints(folder, iteration, context.job.checkpoint.keep));
-  return folder + "/step-" + std::to_string(iteration) + ".json";
+  CheckpointState state{.iteration = *std::ranges::min_element(gathered.iterations),
+                        .worker_iterations = {},
+                        .epoch = 0,
+                        .seed = context.job.training.seed,
+                        .membership_generation = static_cast<std::int64_t>(context.generation),
+                        .workers = context.workers,
+                        .servers = context.servers,
+                        .job_sha256 = context.job_sha256,
+                        .plan = PlanToJson(plan)};
+  if (iteration == kOwnIteration) state.worker_iterations = gathered.iterations;
+  state.epoch = state.iteration / IterationsPerEpoch(context);
+  WEFT_RETURN_IF_ERROR(WriteCheckpoint(folder, state, ViewsOf(gathered.tensors)));
+  WEFT_RETURN_IF_ERROR(PruneCheckpoints(folder, state.iteration, context.job.checkpoint.keep));
+  return folder + "/step-" + std::to_string(state.iteration) + ".json";
 }
 
 Result<RestoredRun> RestoreRun(RankContext& context) {
   WEFT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Open(context.checkpoint));
-  RestoredRun restored{.iteration = checkpoint.state.iteration, .centre = {}, .note = {}};
+  RestoredRun restored{.iteration = checkpoint.state.iteration, .centre = {}, .worker = {}, .note = {}};
   WEFT_ASSIGN_OR_RETURN(restored.centre, ReadCentre(context, checkpoint));
 
   const bool same_membership = checkpoint.state.workers == context.workers;
@@ -139,7 +170,11 @@ Result<RestoredRun> RestoreRun(RankContext& context) {
     restored.note += std::string(restored.note.empty() ? "" : "; ") + "the job has changed since the checkpoint";
   }
   for (int worker = 0; worker < context.workers; ++worker) {
-    WEFT_ASSIGN_OR_RETURN(const StateMessage state, StateOf(worker, same_membership, checkpoint, restored.centre));
+    WEFT_ASSIGN_OR_RETURN(StateMessage state, StateOf(worker, same_membership, checkpoint, restored.centre));
+    if (worker == context.rank) {
+      restored.worker = std::move(state);
+      continue;
+    }
     WEFT_RETURN_IF_ERROR(
         SendState(*context.transport, worker, StatePurpose::kRestore, state, context.state_deadline()));
   }

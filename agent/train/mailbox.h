@@ -1,7 +1,8 @@
 // A queue between two threads of a rank: messages of the coordinator on their way from the client's thread to the main
-// one, snapshots of the centre from the parameter server's thread to whoever waits for them.
+// one, snapshots of the model from the thread that trains or serves to whoever evaluates them.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <utility>
 
@@ -22,6 +23,20 @@ class Mailbox {
     MutexLock lock(mutex_);
     messages_.emplace_back(std::move(message));
     changed_.NotifyAll();
+  }
+
+  // The same, but waits while `most` messages are there. DEADLINE_EXCEEDED at `deadline`; Close's cause.
+  Status PushWithin(T message, std::size_t most, TimePoint deadline) WEFT_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (messages_.size() >= most) {
+      if (!closed_.ok()) return closed_;
+      if (!changed_.WaitUntil(mutex_, deadline) && Clock::Steady().Now() >= deadline) {
+        return DeadlineExceededError("nothing was taken in time");
+      }
+    }
+    messages_.emplace_back(std::move(message));
+    changed_.NotifyAll();
+    return OkStatus();
   }
 
   // An error of the sender's: comes out of one Pop, in its turn.
@@ -49,6 +64,7 @@ class Mailbox {
     }
     Result<T> message = std::move(messages_.front());
     messages_.pop_front();
+    changed_.NotifyAll();
     return message;
   }
 

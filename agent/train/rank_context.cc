@@ -42,9 +42,13 @@ Status PrepareContext(const v1::Prepare& prepare, RankContext& context) {
     replay.clock = context.clock;
   }
   const SampleShape& shape = context.dataset->shape();
-  WEFT_ASSIGN_OR_RETURN(
-      context.model,
-      MakeModel(job.model, {.dimensions = shape.dimensions, .classes = shape.classes, .text = shape.text}, replay));
+  const auto make = [&] {
+    return MakeModel(job.model, {.dimensions = shape.dimensions, .classes = shape.classes, .text = shape.text}, replay);
+  };
+  WEFT_ASSIGN_OR_RETURN(context.model, make());
+  if (context.is_worker() && context.is_writer()) {
+    WEFT_ASSIGN_OR_RETURN(context.evaluation_model, make());
+  }
   return InitializeWeights(context);
 }
 
@@ -78,6 +82,24 @@ ParameterServerOptions PlaneOptions(const RankContext& context, const Plan& plan
   return options;
 }
 
-bool ModelIsAtWorkers(const Plan& plan) { return plan.workers == 1 || plan.strategy != StrategyType::kInterleavedPS; }
+ModelPlace ModelPlaceOf(const Plan& plan) {
+  if (plan.workers == 1) return ModelPlace::kWorker0;
+  switch (plan.strategy) {
+    case StrategyType::kAuto:  // no plan's
+    case StrategyType::kInterleavedPS:
+      return ModelPlace::kCentre;
+    case StrategyType::kMergedPS:
+    case StrategyType::kBulkSynchronousPS:
+    case StrategyType::kAllReduce:
+      return ModelPlace::kWorker0;
+    case StrategyType::kSwarm:
+    case StrategyType::kLocalSGD:
+    case StrategyType::kDPSGD:
+    case StrategyType::kADPSGD:
+    case StrategyType::kSGP:
+      return ModelPlace::kWorkers;
+  }
+  return ModelPlace::kCentre;
+}
 
 }  // namespace weft

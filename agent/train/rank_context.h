@@ -47,11 +47,14 @@ struct RankContext {
   std::string checkpoint;  // to start from; empty: from the seed
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
+  std::unique_ptr<Model> evaluation_model;  // of a worker that is the writer
 
   bool is_worker() const { return rank < workers; }
   int server_rank(int server) const { return workers + server; }
-  // The rank that evaluates, and writes checkpoints and the model.
-  int writer_rank() const { return server_rank(0); }
+  // The rank that evaluates, and writes checkpoints and the model: the first server, or the first worker where there
+  // are none.
+  int writer_rank() const { return servers > 0 ? server_rank(0) : 0; }
+  bool is_writer() const { return rank == writer_rank(); }
   TimePoint peer_deadline() const { return clock->Now() + peer_timeout; }
   // For transfers of whole states, from several ranks to one: late only below about 1 Mb/s.
   TimePoint state_deadline() const {
@@ -75,8 +78,12 @@ std::int64_t TotalIterations(const RankContext& context);
 // What the job says of the parameter servers' exchange.
 ParameterServerOptions PlaneOptions(const RankContext& context, const Plan& plan);
 
-// True when the model to evaluate and save is at worker 0, not in the servers' centre: the synchronous strategies,
-// whose workers are all alike, and a single worker, which exchanges nothing.
-bool ModelIsAtWorkers(const Plan& plan);
+// Where the model is that is evaluated and saved.
+enum class ModelPlace {
+  kCentre,   // at the servers
+  kWorker0,  // the workers are all alike, or there is one
+  kWorkers,  // each has its own: their mean
+};
+ModelPlace ModelPlaceOf(const Plan& plan);
 
 }  // namespace weft

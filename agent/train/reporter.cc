@@ -2,6 +2,9 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
+
+#include "common/math/sketch.h"
 
 namespace weft {
 namespace {
@@ -43,7 +46,17 @@ Status Reporter::Add(const IterationRecord& record, const BatchResult& result, c
   out.set_correct(result.correct);
   out.set_samples(context.samples);
   out.set_staleness_iterations(context.staleness_iterations);
-  for (const TransferRecord& transfer : record.transfers) Fill(transfer, *out.add_transfers());
+  std::int64_t sent = record.sent_bytes;
+  std::int64_t received = record.received_bytes;
+  for (const TransferRecord& transfer : record.transfers) {
+    Fill(transfer, *out.add_transfers());
+    if (!context.with_servers) continue;
+    sent += transfer.push_bytes;
+    received += transfer.pull_bytes;
+  }
+  out.set_sent_bytes(sent);
+  out.set_received_bytes(received);
+  out.set_communication_ns(context.communication.count());
   last_iteration_ = record.iteration;
   if (clock_.Now() - oldest_ < kLongestDelay) return OkStatus();
   return Flush();
@@ -52,6 +65,32 @@ Status Reporter::Add(const IterationRecord& record, const BatchResult& result, c
 Status Reporter::Flush() {
   if (pending_.iterations().reports().empty()) return OkStatus();
   return coordinator_.Send(std::exchange(pending_, v1::AgentMessage()));
+}
+
+Status Reporter::AddSketch(std::int64_t iteration, std::span<const float> weights, std::uint64_t seed) {
+  std::vector<double> buckets(kSketchBuckets);
+  SketchOf(weights, seed, buckets);
+  v1::AgentMessage message;
+  message.mutable_sketch()->set_iteration(iteration);
+  message.mutable_sketch()->mutable_buckets()->Add(buckets.begin(), buckets.end());
+  return coordinator_.Send(std::move(message));
+}
+
+Status Reporter::AddExchange(const ExchangeStatistics& statistics) {
+  v1::AgentMessage message;
+  v1::ExchangeReport& out = *message.mutable_exchange();
+  for (const auto& [result, count] : statistics.interactions) {
+    v1::ExchangeReport::Interactions& interactions = *out.add_interactions();
+    interactions.set_result(result);
+    interactions.set_count(count);
+  }
+  out.set_further_digit_blocks(statistics.further_digit_blocks);
+  out.set_raw_blocks(statistics.raw_blocks);
+  out.set_quantizer_distance(statistics.quantizer_distance);
+  out.set_largest_staleness(statistics.largest_staleness);
+  out.set_mechanism(statistics.mechanism);
+  out.set_mechanism_reason(statistics.mechanism_reason);
+  return coordinator_.Send(std::move(message));
 }
 
 }  // namespace weft

@@ -24,7 +24,7 @@ class Role {
 
   // A worker trains until the end of the run or until it is stopped; a stop asked for by the coordinator is OK. A
   // server starts to serve, on threads of its own, and returns.
-  virtual Status Train(const Plan& plan) = 0;
+  virtual Status Train(const Plan& plan, const v1::Train& request) = 0;
 
   // All workers stand at the end of the iteration. Theirs is done by then, inside Train; servers save.
   virtual Status OnPause(const v1::CommitPause& pause) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,28 +12,31 @@
 
 #include "agent/data/loader.h"
 #include "agent/dataplane/data_plane.h"
-#include "agent/dataplane/parameter_server_worker.h"
 #include "agent/train/agent_metrics.h"
+#include "agent/train/checkpoint.h"
 #include "agent/train/layer_timer.h"
+#include "agent/train/model_outbox.h"
 #include "agent/train/optimizer.h"
+#include "agent/train/plane_factory.h"
+#include "agent/train/plane_observer.h"
 #include "agent/train/rank_context.h"
 #include "agent/train/reporter.h"
 #include "agent/train/role.h"
 #include "agent/train/schedule.h"
 #include "agent/train/state_exchange.h"
+#include "agent/train/worker_state.h"
+#include "agent/train/writer.h"
 #include "agent/transport/probe.h"
-#include "common/log.h"
 #include "common/plan/json.h"
 
 namespace weft {
 namespace {
 
-// Tensors of this prefix in a StateMessage are the plane's own.
-constexpr std::string_view kPlanePrefix = "plane.";
-
 // Workers that share a machine slow each other down, as they will in training, only while they measure at the same
 // time: for longer than their starts are apart.
 constexpr Duration kLeastProfile = std::chrono::seconds(1);
+// How often a plane without servers tells what it has exchanged.
+constexpr Duration kExchangeInterval = std::chrono::seconds(1);
 
 Batch ViewOf(const Samples& samples) {
   return {.size = samples.size, .inputs = samples.inputs, .labels = samples.labels, .tokens = samples.tokens};
@@ -48,33 +52,6 @@ std::vector<FloatRange> RunningStatistics(const Model& model) {
   return ranges;
 }
 
-// Passes the model's layer events on to the plane.
-class PlaneObserver : public LayerObserver {
- public:
-  PlaneObserver(DataPlane& plane, Clock& clock) : plane_(plane), clock_(clock) {}
-
-  void BeginIteration(std::int64_t samples) {
-    samples_ = samples;
-    forward_end_.reset();
-  }
-  // The start of backward.
-  TimePoint forward_end() const { return forward_end_.value_or(TimePoint{}); }
-
-  Status BeforeForward(int layer) override { return plane_.BeforeForward(layer); }
-  Status AfterForward(int) override { return OkStatus(); }
-  Status BeforeBackward(int) override {
-    if (!forward_end_.has_value()) forward_end_ = clock_.Now();
-    return OkStatus();
-  }
-  Status GradientReady(int layer) override { return plane_.GradientReady(layer, samples_); }
-
- private:
-  DataPlane& plane_;
-  Clock& clock_;
-  std::int64_t samples_ = 0;
-  std::optional<TimePoint> forward_end_;
-};
-
 class Worker : public Role {
  public:
   explicit Worker(RankContext& context) : context_(context) {}
@@ -82,7 +59,7 @@ class Worker : public Role {
   Status Prepare(v1::Ready& ready) override;
   Status MeasureProfile(const v1::MeasureProfile& request) override;
   Status MeasureLink(const v1::MeasureLink& request) override;
-  Status Train(const Plan& plan) override;
+  Status Train(const Plan& plan, const v1::Train& request) override;
   Status OnPause(const v1::CommitPause&) override { return OkStatus(); }
   void OnIdle() override {}
   PauseGate::Vote VoteOnPause(std::int64_t iteration) override { return context_.gate.Propose(iteration); }
@@ -92,22 +69,45 @@ class Worker : public Role {
 
   Result<Outcome> RunIterations(Reporter& reporter);
   Status RunIteration(std::int64_t iteration, PlaneObserver& observer, Reporter& reporter);
+  void TakeLocalStep(FloatRange range, std::int64_t iteration);
+  // Reports between and after the iterations.
+  Status ReportModel(std::int64_t iteration, Reporter& reporter);
+  Status ReportExchange(Reporter& reporter);
   double StalenessIterations(const IterationRecord& record) const;
-  Status SaveState(std::int64_t iteration);
+  // Hands this worker's model at an epoch's end to the evaluation, where it is of use there.
+  Status EndEpoch(std::int64_t iteration);
   Status SendModel(std::int64_t iteration, bool final);
-  Status RestoreWeights(const StateMessage& state);
+  // What a pause at the end of `iteration` asks for. True: the run stops.
+  Result<bool> CarryOutPause(PauseAction action, std::int64_t iteration, Reporter& reporter);
+  Status SaveState(std::int64_t iteration);
+  // Behind the last iteration of an asynchronous run: until all others are there. True: the run stops.
+  Result<bool> WaitForTheOthers(std::int64_t iteration, Reporter& reporter);
 
   Model& model() { return *context_.model; }
+  bool with_servers() const { return UsesParameterServers(plan_.strategy); }
+  // Whether this worker's model is evaluated, by itself or in the mean.
+  bool sends_model() const {
+    const ModelPlace place = ModelPlaceOf(plan_);
+    return place == ModelPlace::kWorkers || (place == ModelPlace::kWorker0 && context_.rank == 0);
+  }
 
   RankContext& context_;
   std::optional<Loader> loader_;
+  std::function<double(std::int64_t)> learning_rate_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<DataPlane> plane_;
   Samples samples_;
   Plan plan_;
+  bool asynchronous_ = false;
+  std::int64_t sketch_period_ = 0;
   std::optional<WorkerMetrics> metrics_;
+  std::optional<ExchangeMetrics> exchange_metrics_;
+  TimePoint next_exchange_{};
+  Duration local_steps_time_{};  // of the iteration that runs
   std::int64_t first_iteration_ = 1;
   std::vector<PlaneTensor> plane_state_;  // of the checkpoint, until the plane exists
+  std::unique_ptr<DataPlane> plane_;
+  std::optional<RunWriter> writer_;    // where this rank is the one that writes
+  std::optional<ModelOutbox> outbox_;  // where it is not, and sends its model
 };
 
 Status Worker::Prepare(v1::Ready& ready) {
@@ -119,42 +119,26 @@ Status Worker::Prepare(v1::Ready& ready) {
                                                                     .partition = context_.job.data.partition}));
   const std::int64_t per_epoch = loader_->iterations_per_epoch();
   const std::int64_t total = TotalIterations(context_);
-  optimizer_ = std::make_unique<Optimizer>(
-      training.optimizer, model().weights(), model().gradients(),
-      [training, per_epoch, total](std::int64_t i) { return LearningRate(training, per_epoch, total, i); },
-      RunningStatistics(model()));
+  learning_rate_ = [training, per_epoch, total](std::int64_t i) { return LearningRate(training, per_epoch, total, i); };
+  optimizer_ = std::make_unique<Optimizer>(training.optimizer, model().weights(), model().gradients(), learning_rate_,
+                                           RunningStatistics(model()));
 
   if (!context_.checkpoint.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const StateMessage state, ReceiveState(*context_.transport, context_.writer_rank(),
-                                                                 StatePurpose::kRestore, context_.state_deadline()));
-    WEFT_RETURN_IF_ERROR(RestoreWeights(state));
+    StateMessage state;
+    if (context_.is_writer()) {
+      WEFT_ASSIGN_OR_RETURN(RestoredRun restored, RestoreRun(context_));
+      state = std::move(restored.worker);
+      ready.set_note(restored.note);
+    } else {
+      WEFT_ASSIGN_OR_RETURN(state, ReceiveState(*context_.transport, context_.writer_rank(), StatePurpose::kRestore,
+                                                context_.state_deadline()));
+    }
+    first_iteration_ = state.iteration + 1;
+    WEFT_ASSIGN_OR_RETURN(plane_state_, PutState(state, model(), *optimizer_));
   }
   ready.set_parameter_count(context_.parameter_count());
   ready.set_iterations_per_epoch(per_epoch);
   ready.set_total_iterations(total);
-  return OkStatus();
-}
-
-// The weights, and the optimizer's and the plane's state where the checkpoint has them for this worker; else they start
-// afresh.
-Status Worker::RestoreWeights(const StateMessage& state) {
-  first_iteration_ = state.iteration + 1;
-  for (const StateTensor& tensor : state.tensors) {
-    if (tensor.name.starts_with(kPlanePrefix)) {
-      plane_state_.push_back({.name = tensor.name.substr(kPlanePrefix.size()), .values = tensor.values});
-      continue;
-    }
-    std::span<float> target;
-    if (tensor.name == "weights") target = model().weights();
-    for (const Optimizer::Slot& slot : optimizer_->state()) {
-      if (slot.name == tensor.name) target = slot.values;
-    }
-    if (target.size() != tensor.values.size()) {
-      return InvalidArgumentError("checkpoint: tensor " + tensor.name + " has " + std::to_string(tensor.values.size()) +
-                                  " values, this job needs " + std::to_string(target.size()));
-    }
-    std::ranges::copy(tensor.values, target.begin());
-  }
   return OkStatus();
 }
 
@@ -184,6 +168,9 @@ Status Worker::MeasureProfile(const v1::MeasureProfile& request) {
 
 Status Worker::MeasureLink(const v1::MeasureLink& request) {
   const auto peer = static_cast<int>(request.peer_rank());
+  if (peer == context_.rank) {
+    return ProbeAsPonger(*context_.transport, static_cast<int>(request.worker_rank()), context_.peer_deadline());
+  }
   WEFT_ASSIGN_OR_RETURN(const std::vector<ProbeSample> samples,
                         ProbeAsPinger(*context_.transport, peer, *context_.clock, context_.peer_deadline()));
   v1::AgentMessage message;
@@ -196,17 +183,27 @@ Status Worker::MeasureLink(const v1::MeasureLink& request) {
   return context_.coordinator->Send(std::move(message));
 }
 
-Status Worker::Train(const Plan& plan) {
+Status Worker::Train(const Plan& plan, const v1::Train& request) {
   plan_ = plan;
-  metrics_.emplace(context_.metrics->registry(), static_cast<int>(plan.groups.size()));
-  ModelView view{.weights = model().weights(), .gradients = model().gradients(), .layers = {}};
-  for (const Layer& layer : model().layers()) view.layers.push_back({layer.first, layer.count});
-  WEFT_ASSIGN_OR_RETURN(plane_,
-                        MakeParameterServerWorker(
-                            PlaneOptions(context_, plan), plan, view,
-                            [this](FloatRange range, std::int64_t iteration) { optimizer_->Step(range, iteration); },
-                            *context_.transport, *context_.clock));
+  sketch_period_ = request.sketch_period();
+  asynchronous_ = request.asynchronous();
+  metrics_.emplace(context_.metrics->registry(), static_cast<int>(plan.groups.size()), with_servers());
+  exchange_metrics_.emplace(context_.metrics->registry());
+  WEFT_ASSIGN_OR_RETURN(
+      plane_, MakePlane(
+                  context_, plan, [this](FloatRange range, std::int64_t iteration) { TakeLocalStep(range, iteration); },
+                  learning_rate_));
+  if (plane_->synchronous() == asynchronous_) {
+    return InternalError("the coordinator takes the strategy for " +
+                         std::string(asynchronous_ ? "asynchronous" : "synchronous") + ", which it is not");
+  }
   if (first_iteration_ > 1) WEFT_RETURN_IF_ERROR(plane_->RestoreState(first_iteration_ - 1, plane_state_));
+  if (context_.is_writer()) {
+    writer_.emplace(context_, plan, *context_.evaluation_model);
+    writer_->Start();
+  } else if (sends_model()) {
+    outbox_.emplace(context_);
+  }
 
   Reporter reporter(*context_.coordinator, *context_.clock);
   WEFT_ASSIGN_OR_RETURN(const Outcome outcome, RunIterations(reporter));
@@ -221,7 +218,7 @@ Status Worker::Train(const Plan& plan) {
 Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
   const std::int64_t total = TotalIterations(context_);
   const std::int64_t per_epoch = loader_->iterations_per_epoch();
-  const bool sends_model = ModelIsAtWorkers(plan_) && context_.rank == 0;
+  const bool has_target = context_.job.training.target_accuracy.has_value();
   PlaneObserver observer(*plane_, *context_.clock);
 
   std::int64_t iteration = first_iteration_ - 1;  // the last one that has ended
@@ -229,38 +226,67 @@ Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
     ++iteration;
     WEFT_RETURN_IF_ERROR(RunIteration(iteration, observer, reporter));
     if (iteration % per_epoch == 0) {
-      if (sends_model) WEFT_RETURN_IF_ERROR(SendModel(iteration, /*final=*/false));
-      if (context_.job.training.target_accuracy.has_value()) {
+      WEFT_RETURN_IF_ERROR(EndEpoch(iteration));
+      if (has_target && !asynchronous_) {
         WEFT_ASSIGN_OR_RETURN(const bool stop, context_.gate.WaitForVerdict(iteration, kUntilClosed));
         if (stop) break;
       }
     }
+    if (asynchronous_ && context_.gate.stop_decided()) break;
     WEFT_ASSIGN_OR_RETURN(const PauseAction action, context_.gate.WaitAtEnd(iteration, context_.peer_deadline()));
-    if (action != PauseAction::kGoOn) {
-      // A resume goes on behind the checkpoint, so what was told up to it must not die with this rank.
-      WEFT_RETURN_IF_ERROR(reporter.Flush());
-      WEFT_RETURN_IF_ERROR(SaveState(iteration));
-    }
-    if (action == PauseAction::kCheckpointAndStop) return Outcome::kStopped;
+    WEFT_ASSIGN_OR_RETURN(const bool stop, CarryOutPause(action, iteration, reporter));
+    if (stop) return Outcome::kStopped;
+  }
+  if (asynchronous_) {
+    WEFT_ASSIGN_OR_RETURN(const bool stop, WaitForTheOthers(iteration, reporter));
+    if (stop) return Outcome::kStopped;
   }
   WEFT_RETURN_IF_ERROR(plane_->Finish());
-  if (sends_model) WEFT_RETURN_IF_ERROR(SendModel(iteration, /*final=*/true));
+  WEFT_RETURN_IF_ERROR(ReportExchange(reporter));
+  plane_.reset();
+  if (sends_model()) WEFT_RETURN_IF_ERROR(SendModel(iteration, /*final=*/true));
   return Outcome::kComplete;
+}
+
+void Worker::TakeLocalStep(FloatRange range, std::int64_t iteration) {
+  const TimePoint start = context_.clock->Now();
+  optimizer_->Step(range, iteration);
+  local_steps_time_ += context_.clock->Now() - start;
 }
 
 Status Worker::RunIteration(std::int64_t iteration, PlaneObserver& observer, Reporter& reporter) {
   loader_->Load(iteration, samples_);
-  observer.BeginIteration(samples_.size);
-  WEFT_RETURN_IF_ERROR(plane_->BeginIteration(iteration));
+  local_steps_time_ = {};
+  WEFT_RETURN_IF_ERROR(observer.BeginIteration(iteration, samples_.size));
   WEFT_ASSIGN_OR_RETURN(const BatchResult result, model().TrainStep(ViewOf(samples_), observer));
-  WEFT_ASSIGN_OR_RETURN(const IterationRecord record, plane_->EndIteration());
+  WEFT_ASSIGN_OR_RETURN(const IterationRecord record, observer.EndIteration());
   const double staleness = StalenessIterations(record);
   metrics_->Record(record, result, staleness);
-  return reporter.Add(record, result,
-                      {.epoch = loader_->epoch(iteration) + 1,
-                       .forward_end = observer.forward_end(),
-                       .samples = samples_.size,
-                       .staleness_iterations = staleness});
+  WEFT_RETURN_IF_ERROR(reporter.Add(record, result,
+                                    {.epoch = loader_->epoch(iteration) + 1,
+                                     .forward_end = observer.forward_end(),
+                                     .samples = samples_.size,
+                                     .staleness_iterations = staleness,
+                                     .communication = observer.in_plane() - local_steps_time_,
+                                     .with_servers = with_servers()}));
+  return ReportModel(iteration, reporter);
+}
+
+Status Worker::ReportModel(std::int64_t iteration, Reporter& reporter) {
+  if (sketch_period_ > 0 && iteration % sketch_period_ == 0 && !plane_->replicated()) {
+    WEFT_RETURN_IF_ERROR(reporter.AddSketch(iteration, model().weights(), context_.job.training.seed));
+  }
+  const TimePoint now = context_.clock->Now();
+  if (now < next_exchange_) return OkStatus();
+  next_exchange_ = now + kExchangeInterval;
+  return ReportExchange(reporter);
+}
+
+Status Worker::ReportExchange(Reporter& reporter) {
+  if (with_servers() || plan_.workers == 1) return OkStatus();
+  const ExchangeStatistics statistics = plane_->Statistics();
+  exchange_metrics_->Record(statistics);
+  return reporter.AddExchange(statistics);
 }
 
 // How many iterations ago the centres that this one pulled were synchronized before: the oldest. A first round's centre
@@ -274,19 +300,44 @@ double Worker::StalenessIterations(const IterationRecord& record) const {
   return static_cast<double>(oldest);
 }
 
+Status Worker::EndEpoch(std::int64_t iteration) {
+  // Where the workers are all alike, the iteration's step may still wait for the sum of the gradients. Without servers
+  // all of them wait together.
+  const bool alike = ModelPlaceOf(plan_) == ModelPlace::kWorker0;
+  if (alike && (sends_model() || !with_servers())) WEFT_RETURN_IF_ERROR(plane_->Drain());
+  return sends_model() ? SendModel(iteration, /*final=*/false) : OkStatus();
+}
+
+Status Worker::SendModel(std::int64_t iteration, bool final) {
+  StateMessage snapshot = TakeModel(iteration, final, model());
+  return writer_.has_value() ? writer_->AddModel(std::move(snapshot)) : outbox_->Add(std::move(snapshot));
+}
+
+Result<bool> Worker::CarryOutPause(PauseAction action, std::int64_t iteration, Reporter& reporter) {
+  if (action == PauseAction::kGoOn) return false;
+  // A resume goes on behind the checkpoint, so what was told up to it must not die with this rank.
+  WEFT_RETURN_IF_ERROR(reporter.Flush());
+  WEFT_RETURN_IF_ERROR(SaveState(iteration));
+  return action == PauseAction::kCheckpointAndStop;
+}
+
 Status Worker::SaveState(std::int64_t iteration) {
   WEFT_RETURN_IF_ERROR(plane_->Drain());
+  const std::int64_t committed = asynchronous_ ? kOwnIteration : iteration;
+  v1::AgentMessage message;
+  message.mutable_checkpoint()->set_iteration(committed);
   // Where all workers hold the same bits the writer waits for worker 0's alone.
-  if (!plane_->replicated() || context_.rank == 0) {
-    StateMessage state{.iteration = iteration, .final = false, .tensors = {}};
-    const std::span<const float> weights = model().weights();
-    state.tensors.push_back({"weights", {weights.begin(), weights.end()}});
-    for (const Optimizer::Slot& slot : optimizer_->state()) {
-      state.tensors.push_back({slot.name, {slot.values.begin(), slot.values.end()}});
-    }
-    for (PlaneTensor& tensor : plane_->SaveState()) {
-      state.tensors.push_back({std::string(kPlanePrefix) + tensor.name, std::move(tensor.values)});
-    }
+  const bool needed = !plane_->replicated() || context_.rank == 0;
+  StateMessage state;
+  if (needed) state = TakeState(iteration, model(), *optimizer_, *plane_);
+  if (context_.is_writer()) {
+    const TimePoint start = context_.clock->Now();
+    WEFT_ASSIGN_OR_RETURN(const std::string path, SaveRun(context_, plan_, committed, {.worker = &state}));
+    message.mutable_checkpoint()->set_path(path);
+    message.mutable_checkpoint()->set_seconds(ToSeconds(context_.clock->Now() - start));
+    return context_.coordinator->Send(std::move(message));
+  }
+  if (needed) {
     WEFT_RETURN_IF_ERROR(SendState(*context_.transport, context_.writer_rank(), StatePurpose::kCheckpoint, state,
                                    context_.state_deadline()));
   }
@@ -294,18 +345,20 @@ Status Worker::SaveState(std::int64_t iteration) {
   WEFT_RETURN_IF_ERROR(
       ReceiveState(*context_.transport, context_.writer_rank(), StatePurpose::kRelease, context_.state_deadline())
           .status());
-  v1::AgentMessage message;
-  message.mutable_checkpoint()->set_iteration(iteration);
   return context_.coordinator->Send(std::move(message));
 }
 
-Status Worker::SendModel(std::int64_t iteration, bool final) {
-  WEFT_RETURN_IF_ERROR(plane_->Drain());
-  const std::span<const float> weights = model().weights();
-  const StateMessage state{
-      .iteration = iteration, .final = final, .tensors = {{"weights", {weights.begin(), weights.end()}}}};
-  return SendState(*context_.transport, context_.writer_rank(), StatePurpose::kEvaluation, state,
-                   context_.state_deadline());
+Result<bool> Worker::WaitForTheOthers(std::int64_t iteration, Reporter& reporter) {
+  WEFT_RETURN_IF_ERROR(reporter.Flush());
+  v1::AgentMessage message;
+  message.mutable_end_reached()->set_iteration(iteration);
+  WEFT_RETURN_IF_ERROR(context_.coordinator->Send(std::move(message)));
+  while (true) {
+    WEFT_ASSIGN_OR_RETURN(const PauseAction action, context_.gate.WaitToFinish());
+    if (action == PauseAction::kGoOn) return false;
+    WEFT_ASSIGN_OR_RETURN(const bool stop, CarryOutPause(action, iteration, reporter));
+    if (stop) return true;
+  }
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ const MetricInfo kTransferBytes{"weft_transfer_bytes_total",
                                 MetricType::kCounter,
                                 "worker",
                                 {"direction", "group"},
-                                "Payload bytes of finished transfers; direction is push (to a server) or pull."};
+                                "Payload bytes of finished transfers; direction is push (to a server) or pull. Without "
+                                "servers sent or received, in group \"other\"."};
 const MetricInfo kSlotBandwidth{"weft_slot_bandwidth_bytes_per_second",
                                 MetricType::kGauge,
                                 "worker",
@@ -61,9 +62,32 @@ const MetricInfo kLoss{
     "weft_loss", MetricType::kGauge, "worker", {}, "Mean training loss of the latest iteration, in nats a prediction."};
 const MetricInfo kAccuracy{"weft_accuracy",
                            MetricType::kGauge,
-                           "server",
+                           "evaluator",
                            {},
                            "Share of right predictions at the latest evaluation, from 0 to 1."};
+const MetricInfo kSwarmInteractions{
+    "weft_swarm_interactions_total",
+    MetricType::kCounter,
+    "worker",
+    {"result"},
+    "Averagings with a partner that this worker began, by how they ended; result averaged is the one wanted."};
+const MetricInfo kQuantizerFailures{"weft_quantizer_failures_total",
+                                    MetricType::kCounter,
+                                    "worker",
+                                    {"level"},
+                                    "Blocks whose hash did not match by the digits read: level low_digits, read "
+                                    "further; all_digits, read as floats."};
+const MetricInfo kQuantizerDistance{"weft_quantizer_distance",
+                                    MetricType::kGauge,
+                                    "worker",
+                                    {},
+                                    "Largest difference of a weight to the partner's at the latest interaction."};
+const MetricInfo kRegisterMechanism{
+    "weft_register_mechanism",
+    MetricType::kGauge,
+    "worker",
+    {"mechanism"},
+    "1 for the way in which workers reach each other's registers, as the probe at the start has chosen."};
 const MetricInfo kJobSlotBandwidth{
     "weft_slot_bandwidth_bytes_per_second",
     MetricType::kGauge,
@@ -83,6 +107,16 @@ const MetricInfo kPlanDriftRatio{"weft_plan_drift_ratio",
                                  "coordinator",
                                  {},
                                  "Measured iteration time over the plan's prediction, less 1."};
+const MetricInfo kModelVariance{"weft_model_variance",
+                                MetricType::kGauge,
+                                "coordinator",
+                                {},
+                                "Gamma: sum over the workers of the squared distance of their model to the mean."};
+const MetricInfo kModelVarianceError{"weft_model_variance_relative_error",
+                                     MetricType::kGauge,
+                                     "coordinator",
+                                     {},
+                                     "RMS relative error of weft_model_variance: 0 at epoch ends, where it is exact."};
 
 }  // namespace metric
 
@@ -99,11 +133,17 @@ std::span<const MetricInfo* const> AllMetrics() {
       &metric::kServerConcurrentTransfers,
       &metric::kLoss,
       &metric::kAccuracy,
+      &metric::kSwarmInteractions,
+      &metric::kQuantizerFailures,
+      &metric::kQuantizerDistance,
+      &metric::kRegisterMechanism,
       &metric::kJobSlotBandwidth,
       &metric::kMembershipGeneration,
       &metric::kWorkers,
       &metric::kPlanPredictedSeconds,
       &metric::kPlanDriftRatio,
+      &metric::kModelVariance,
+      &metric::kModelVarianceError,
   };
   return kAll;
 }

@@ -14,7 +14,7 @@ enum class MetricType { kCounter, kGauge, kHistogram };
 struct MetricInfo {
   const char* name;
   MetricType type;
-  const char* exported_by;  // "worker", "server" or "coordinator"
+  const char* exported_by;  // "worker", "server", "coordinator" or "evaluator": server 0, without servers worker 0
   std::vector<const char*> labels;
   const char* help;
   std::vector<double> buckets = {};  // upper bounds; histograms only
@@ -36,11 +36,17 @@ extern const MetricInfo kStaleness;
 extern const MetricInfo kServerConcurrentTransfers;
 extern const MetricInfo kLoss;
 extern const MetricInfo kAccuracy;
+extern const MetricInfo kSwarmInteractions;
+extern const MetricInfo kQuantizerFailures;
+extern const MetricInfo kQuantizerDistance;
+extern const MetricInfo kRegisterMechanism;
 extern const MetricInfo kJobSlotBandwidth;
 extern const MetricInfo kMembershipGeneration;
 extern const MetricInfo kWorkers;
 extern const MetricInfo kPlanPredictedSeconds;
 extern const MetricInfo kPlanDriftRatio;
+extern const MetricInfo kModelVariance;
+extern const MetricInfo kModelVarianceError;
 }  // namespace metric
 
 // In the order of the reference.

@@ -37,9 +37,9 @@ std::string HashOf(const ordered_json& document) {
 }
 
 ordered_json ToJson(const CheckpointState& state, const FileDigest& tensors) {
-  return {
-      {"format", kFormat},
-      {"iteration", state.iteration},
+  ordered_json document = {{"format", kFormat}, {"iteration", state.iteration}};
+  if (!state.worker_iterations.empty()) document["worker_iterations"] = state.worker_iterations;
+  document.update(ordered_json{
       {"epoch", state.epoch},
       {"seed", state.seed},
       {"membership",
@@ -47,7 +47,8 @@ ordered_json ToJson(const CheckpointState& state, const FileDigest& tensors) {
       {"job_sha256", state.job_sha256},
       {"plan", state.plan},
       {"tensors",
-       {{"file", BaseName(state.iteration) + ".safetensors"}, {"bytes", tensors.bytes}, {"sha256", tensors.sha256}}}};
+       {{"file", BaseName(state.iteration) + ".safetensors"}, {"bytes", tensors.bytes}, {"sha256", tensors.sha256}}}});
+  return document;
 }
 
 // `text` is a state whose own hash is right.
@@ -62,6 +63,7 @@ Status FromJson(const std::string& text, CheckpointState& state, FileDigest& ten
   if (hash != HashOf(document)) return InvalidArgumentError("was changed: its SHA-256 is another");
   try {
     state.iteration = document.at("iteration").get<std::int64_t>();
+    state.worker_iterations = document.value("worker_iterations", std::vector<std::int64_t>());
     state.epoch = document.at("epoch").get<std::int64_t>();
     state.seed = document.at("seed").get<std::uint64_t>();
     const ordered_json& membership = document.at("membership");
@@ -72,6 +74,10 @@ Status FromJson(const std::string& text, CheckpointState& state, FileDigest& ten
     state.plan = document.at("plan").get<std::string>();
     tensors.bytes = document.at("tensors").at("bytes").get<std::int64_t>();
     tensors.sha256 = document.at("tensors").at("sha256").get<std::string>();
+    if (!state.worker_iterations.empty() && static_cast<int>(state.worker_iterations.size()) != state.workers) {
+      return InvalidArgumentError("is no checkpoint: worker_iterations has " +
+                                  std::to_string(state.worker_iterations.size()) + " entries, not one a worker");
+    }
   } catch (const ordered_json::exception& error) {
     return InvalidArgumentError(std::string("is no checkpoint: ") + error.what());
   }

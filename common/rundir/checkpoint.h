@@ -15,8 +15,10 @@
 namespace weft {
 
 struct CheckpointState {
-  std::int64_t iteration = 0;  // the last one that was finished; 0: none
-  std::int64_t epoch = 0;      // of the next iteration, from 0
+  std::int64_t iteration = 0;  // the last one that was finished; 0: none; of several workers' own the smallest
+  // By worker, where they do not wait for each other's iterations; else empty.
+  std::vector<std::int64_t> worker_iterations = {};
+  std::int64_t epoch = 0;  // of the next iteration, from 0
   std::uint64_t seed = 0;
   std::int64_t membership_generation = 0;
   int workers = 0;

@@ -17,7 +17,7 @@ struct SendMeasureProfile {
 struct SendMeasureLink {
   int rank = 0;  // one end of the pair
   int worker_rank = 0;
-  int server_rank = 0;
+  int peer_rank = 0;  // a server, or another worker
 };
 struct SendTrain {
   int rank = 0;
@@ -39,6 +39,9 @@ struct SendVerdict {
   int rank = 0;
   std::int64_t iteration = 0;
   bool stop = false;
+};
+struct SendFinishNow {
+  int rank = 0;
 };
 struct SendExit {
   int rank = 0;
@@ -66,6 +69,6 @@ struct EndRun {
 
 using Action =
     std::variant<SendPrepare, SendMeasureProfile, SendMeasureLink, SendTrain, SendProposePause, SendCommitPause,
-                 SendCancelPause, SendVerdict, SendExit, AskForPlan, TellStage, TellNote, EndRun>;
+                 SendCancelPause, SendVerdict, SendFinishNow, SendExit, AskForPlan, TellStage, TellNote, EndRun>;
 
 }  // namespace weft

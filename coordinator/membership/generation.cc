@@ -15,11 +15,25 @@ constexpr Duration kLauncherBlameDelay = std::chrono::seconds(2);
 // Everything is saved by then.
 constexpr Duration kExitTimeout = std::chrono::seconds(1);
 
-std::string Seconds(Duration duration) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+int ExitCodeFor(const Status& status) { return IsBadInput(status) ? 2 : 1; }
+
+std::string Counted(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-int ExitCodeFor(const Status& status) { return IsBadInput(status) ? 2 : 1; }
+// One after the other, so that no pair disturbs another.
+std::vector<std::pair<int, int>> PairsToLink(const GenerationOptions& options) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int worker = 0; options.server_links && worker < options.workers; ++worker) {
+    for (int server = 0; server < options.servers; ++server) pairs.emplace_back(worker, options.workers + server);
+  }
+  // Of two workers, the one link.
+  const int links = options.workers > 2 ? options.workers : options.workers - 1;
+  for (int worker = 0; options.peer_links && worker < links; ++worker) {
+    pairs.emplace_back(worker, (worker + 1) % options.workers);
+  }
+  return pairs;
+}
 
 }  // namespace
 
@@ -31,9 +45,11 @@ bool IsBadInput(const Status& status) {
 Generation::Generation(GenerationOptions options, TimePoint now)
     : options_(std::move(options)), iteration_(options_.start_iteration), saved_(options_.start_iteration > 0) {
   members_.resize(static_cast<std::size_t>(world_size()));
+  pairs_ = PairsToLink(options_);
   Enter(State::kRegistering, now + options_.register_timeout);
-  actions_.push_back(TellStage{"starting " + std::to_string(options_.workers) + " workers and " +
-                               std::to_string(options_.servers) + (options_.servers == 1 ? " server" : " servers")});
+  std::string ranks = Counted(options_.workers, "worker");
+  if (options_.servers > 0) ranks += " and " + Counted(options_.servers, "server");
+  actions_.push_back(TellStage{"starting " + ranks});
 }
 
 std::vector<Action> Generation::TakeActions() { return std::exchange(actions_, {}); }
@@ -50,6 +66,10 @@ std::string Generation::Describe(int rank) const {
 Generation::Member* Generation::Find(int rank) {
   if (ended() || rank < 0 || rank >= world_size()) return nullptr;
   return &members_[static_cast<std::size_t>(rank)];
+}
+
+std::string Generation::Seconds(Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
 }
 
 void Generation::Enter(State state, TimePoint deadline) {
@@ -74,14 +94,6 @@ std::string Generation::Missing(bool workers_only) const {
     names += (names.empty() ? "" : ", ") + Describe(rank);
   }
   return names;
-}
-
-template <typename Message>
-void Generation::ToAll(Message message, bool workers_only) {
-  for (int rank = 0; rank < (workers_only ? options_.workers : world_size()); ++rank) {
-    message.rank = rank;
-    actions_.push_back(message);
-  }
 }
 
 Status Generation::OnRegister(const Registration& registration, TimePoint now) {
@@ -150,143 +162,32 @@ void Generation::OnProfile(int rank, TimePoint now) {
 }
 
 void Generation::NextLink(TimePoint now) {
-  const int pairs = options_.workers * options_.servers;
-  if (next_pair_ == pairs) {
+  if (next_pair_ == pairs_.size()) {
     Enter(State::kPlanning, now + options_.measure_timeout);
     actions_.push_back(TellStage{"planning"});
     actions_.push_back(AskForPlan{});
     return;
   }
-  const int worker = next_pair_ / options_.servers;
-  const int server = options_.workers + next_pair_ % options_.servers;
+  const auto [worker, peer] = pairs_[next_pair_];
   deadline_ = now + options_.measure_timeout;
-  actions_.push_back(TellStage{"measuring links: " + std::to_string(next_pair_ + 1) + " of " + std::to_string(pairs)});
-  // The server first, so that it listens when the worker's first ping comes.
-  actions_.push_back(SendMeasureLink{.rank = server, .worker_rank = worker, .server_rank = server});
-  actions_.push_back(SendMeasureLink{.rank = worker, .worker_rank = worker, .server_rank = server});
+  actions_.push_back(
+      TellStage{"measuring links: " + std::to_string(next_pair_ + 1) + " of " + std::to_string(pairs_.size())});
+  // The peer first, so that it listens when the worker's first ping comes.
+  actions_.push_back(SendMeasureLink{.rank = peer, .worker_rank = worker, .peer_rank = peer});
+  actions_.push_back(SendMeasureLink{.rank = worker, .worker_rank = worker, .peer_rank = peer});
 }
 
-void Generation::OnLink(int rank, int server_rank, TimePoint now) {
-  if (state_ != State::kLinking || rank != next_pair_ / options_.servers ||
-      server_rank != options_.workers + next_pair_ % options_.servers) {
-    return;
-  }
+void Generation::OnLink(int rank, int peer_rank, TimePoint now) {
+  if (state_ != State::kLinking || pairs_[next_pair_] != std::pair(rank, peer_rank)) return;
   ++next_pair_;
   NextLink(now);
 }
 
-void Generation::OnPlanMade(const Status& status, TimePoint now) {
+void Generation::OnPlanMade(const Status& status, bool asynchronous, TimePoint now) {
   if (state_ != State::kPlanning) return;
   if (!status.ok()) return Fail(ExitCodeFor(status), "the plan could not be made: " + status.message());
+  asynchronous_ = asynchronous;
   Train(now);
-}
-
-void Generation::Train(TimePoint now) {
-  Enter(State::kTraining, now);
-  for (Member& member : members_) member.last_word = now;
-  iteration_time_ = last_checkpoint_ = now;
-  actions_.push_back(TellStage{"training"});
-  ToAll(SendTrain{});
-}
-
-void Generation::OnIteration(int rank, std::int64_t iteration, double iteration_seconds, TimePoint now) {
-  Member* member = Find(rank);
-  if (member == nullptr || state_ != State::kTraining) return;
-  member->last_word = now;
-  iteration_seconds_ = iteration_seconds;
-  if (iteration <= iteration_) return;
-  iteration_ = iteration;
-  iteration_time_ = now;
-}
-
-void Generation::ProposePauseIfDue(TimePoint now) {
-  const bool due = options_.checkpoint_interval.count() > 0 && now - last_checkpoint_ >= options_.checkpoint_interval;
-  if (pause_.has_value() || (!stop_asked_ && !due)) return;
-  if (std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.finished; })) return;
-  // Reports come in batches: by now the ranks are further than the last one told.
-  const double seconds = std::max(iteration_seconds_, 1e-5);
-  const double since = ToSeconds(now - iteration_time_);
-  const std::int64_t ahead =
-      iteration_seconds_ > 0 ? static_cast<std::int64_t>(std::ceil((since + ahead_seconds_) / seconds)) : 1;
-  const std::int64_t proposal = std::max(iteration_ + ahead + 1, least_proposal_);
-  // The end is nearer than the pause; the final model is saved there.
-  if (total_iterations_ > 0 && proposal >= total_iterations_) return;
-  pause_ = Pause{.iteration = proposal, .stop = stop_asked_, .deadline = now + options_.silence_timeout};
-  ClearDelivered();
-  ToAll(SendProposePause{.iteration = proposal});
-}
-
-void Generation::OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration,
-                        TimePoint now) {
-  Member* member = Find(rank);
-  if (member == nullptr || state_ != State::kTraining) return;
-  member->last_word = now;
-  if (!pause_ || pause_->committed || pause_->iteration != iteration) return;
-  member->delivered = true;
-  pause_->refused = pause_->refused || !accepted;
-  pause_->furthest = std::max(pause_->furthest, current_iteration);
-  if (!AllDelivered(false)) return;
-  if (pause_->refused) {
-    ToAll(SendCancelPause{.iteration = iteration});
-    ahead_seconds_ *= 2;
-    least_proposal_ = std::max(iteration, pause_->furthest) + 2;
-    DropPause();
-    ProposePauseIfDue(now);
-    return;
-  }
-  pause_->committed = true;
-  pause_->stop = stop_asked_;
-  pause_->deadline = now + options_.silence_timeout;
-  ClearDelivered();
-  ToAll(SendCommitPause{.iteration = iteration, .stop = pause_->stop});
-}
-
-void Generation::OnCheckpoint(int rank, std::int64_t iteration, const std::string& path, TimePoint now) {
-  Member* member = Find(rank);
-  if (member == nullptr || state_ != State::kTraining) return;
-  member->last_word = now;
-  if (!pause_ || !pause_->committed || pause_->iteration != iteration) return;
-  member->delivered = true;
-  saved_ = saved_ || !path.empty();
-  if (AllDelivered(false)) EndPause(now);
-}
-
-void Generation::EndPause(TimePoint now) {
-  const bool stop = pause_->stop;
-  iteration_ = std::max(iteration_, pause_->iteration);
-  last_checkpoint_ = iteration_time_ = now;
-  DropPause();
-  if (stop) Exit(130, "stopped", now);
-}
-
-void Generation::OnEvaluation(std::int64_t iteration, double accuracy, bool final, TimePoint now) {
-  if (state_ != State::kTraining) return;
-  if (final) {
-    final_evaluation_ = true;
-    return FinishIfComplete(now);
-  }
-  if (!options_.target_accuracy.has_value()) return;
-  for (Member& member : members_) member.last_word = now;
-  ToAll(SendVerdict{.iteration = iteration, .stop = accuracy >= *options_.target_accuracy}, /*workers_only=*/true);
-}
-
-void Generation::OnFinished(int rank, TimePoint now) {
-  Member* member = Find(rank);
-  if (member == nullptr || state_ != State::kTraining || !IsWorker(rank)) return;
-  member->finished = true;
-  member->last_word = now;
-  // Whoever finished will not come to a pause any more.
-  if (pause_.has_value() && !pause_->committed) {
-    ToAll(SendCancelPause{.iteration = pause_->iteration});
-    DropPause();
-  }
-  FinishIfComplete(now);
-}
-
-void Generation::FinishIfComplete(TimePoint now) {
-  const bool finished = std::all_of(members_.begin(), members_.begin() + options_.workers,
-                                    [](const Member& member) { return member.finished; });
-  if (finished && final_evaluation_) Exit(0, "", now);
 }
 
 void Generation::Exit(int exit_code, const std::string& reason, TimePoint now) {
@@ -389,8 +290,8 @@ void Generation::OnTick(TimePoint now) {
       return;
     case State::kLinking:
       if (now >= deadline_) {
-        Fail(1, Describe(next_pair_ / options_.servers) + " did not measure its link to " +
-                    Describe(options_.workers + next_pair_ % options_.servers) + " within " +
+        const auto [worker, peer] = pairs_[next_pair_];
+        Fail(1, Describe(worker) + " did not measure its link to " + Describe(peer) + " within " +
                     Seconds(options_.measure_timeout));
       }
       return;
@@ -403,24 +304,8 @@ void Generation::OnTick(TimePoint now) {
     return Fail(1, Missing(false) + (pause_->committed ? " did not save a checkpoint" : " did not answer a pause") +
                        " within " + Seconds(options_.silence_timeout));
   }
-  const bool all_finished = std::all_of(members_.begin(), members_.begin() + options_.workers,
-                                        [](const Member& member) { return member.finished; });
-  const TimePoint last_finished =
-      std::max_element(members_.begin(), members_.begin() + options_.workers, [](const Member& a, const Member& b) {
-        return a.last_word < b.last_word;
-      })->last_word;
-  if (all_finished && now - last_finished >= options_.silence_timeout) {
-    // The writer, which evaluates the final model: the first server, or without servers the first worker.
-    return Fail(1, Describe(options_.servers > 0 ? options_.workers : 0) + " has not been heard of for " +
-                       Seconds(options_.silence_timeout));
-  }
-  for (int rank = 0; rank < options_.workers; ++rank) {
-    const Member& member = members_[static_cast<std::size_t>(rank)];
-    if (!pause_.has_value() && !member.finished && now - member.last_word >= options_.silence_timeout) {
-      return Fail(1, Describe(rank) + " has not been heard of for " + Seconds(options_.silence_timeout));
-    }
-  }
-  ProposePauseIfDue(now);
+  FailIfSilent(now);
+  if (!ended()) ProposePauseIfDue(now);
 }
 
 }  // namespace weft

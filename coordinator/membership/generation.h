@@ -8,12 +8,15 @@
 // that breaks before Exit ends the run, and the first that broke is the cause: what follows it are consequences.
 //
 // Pauses: when a checkpoint is due or a stop was asked, an iteration a little ahead is proposed to all. When all
-// accept, the pause is committed; when one had passed it, cancelled, and proposed again further ahead.
+// accept, the pause is committed; when one had passed it, cancelled, and proposed again further ahead. Asynchronous
+// workers, who do not wait for each other's iterations, pause each at the end of its own (iteration 0 in the messages).
+// When such a worker has ended its last iteration it waits, and pauses like the others, until all have.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -28,6 +31,8 @@ struct GenerationOptions {
   int workers = 1;                        // ranks 0 .. workers-1
   int servers = 0;                        // the ranks after them
   bool measure = true;                    // false: a plan was given, nothing is measured
+  bool server_links = true;               // measured between each worker and each server
+  bool peer_links = false;                // measured between each worker and the next
   std::optional<double> target_accuracy;  // the epochs' evaluations are answered with a verdict
   std::int64_t start_iteration = 0;       // of the checkpoint that is resumed
   Duration checkpoint_interval{};         // 0: none but the last
@@ -69,14 +74,16 @@ class Generation {
   Status OnRegister(const Registration& registration, TimePoint now);
   void OnReady(int rank, const Readiness& readiness, TimePoint now);
   void OnProfile(int rank, TimePoint now);
-  void OnLink(int rank, int server_rank, TimePoint now);
-  void OnPlanMade(const Status& status, TimePoint now);
+  void OnLink(int rank, int peer_rank, TimePoint now);
+  void OnPlanMade(const Status& status, bool asynchronous, TimePoint now);
   // Rank `rank` has ended `iteration`; `iteration_seconds` is what one takes at the moment.
   void OnIteration(int rank, std::int64_t iteration, double iteration_seconds, TimePoint now);
   void OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration, TimePoint now);
   // `path` is empty from ranks that do not write.
   void OnCheckpoint(int rank, std::int64_t iteration, const std::string& path, TimePoint now);
   void OnEvaluation(std::int64_t iteration, double accuracy, bool final, TimePoint now);
+  // An asynchronous worker has ended its last iteration, and waits.
+  void OnEndReached(int rank, TimePoint now);
   void OnFinished(int rank, TimePoint now);
   void OnFailure(int rank, const Status& status);
   // The coordinator itself can't go on: a disk is full.
@@ -105,13 +112,14 @@ class Generation {
     bool attending = false;  // its stream stands
     std::int64_t pid = 0;
     bool delivered = false;  // what the state, or the pause, waits for
+    bool end_reached = false;
     bool finished = false;
     TimePoint last_word{};
   };
 
   // Proposed, then committed once all have voted yes.
   struct Pause {
-    std::int64_t iteration = 0;
+    std::int64_t iteration = 0;  // 0: each worker's own
     bool committed = false;
     bool stop = false;
     bool refused = false;
@@ -123,6 +131,7 @@ class Generation {
   bool IsWorker(int rank) const { return rank < options_.workers; }
   Member* Find(int rank);
   std::string Describe(int rank) const;  // with its pid
+  static std::string Seconds(Duration duration);
   void Enter(State state, TimePoint deadline);
   void ClearDelivered();
   bool AllDelivered(bool workers_only) const;
@@ -134,14 +143,23 @@ class Generation {
   void NextLink(TimePoint now);
   void Train(TimePoint now);
   void ProposePauseIfDue(TimePoint now);
+  // Where synchronous workers should pause; nullopt: the end is nearer.
+  std::optional<std::int64_t> NextCommonIteration(TimePoint now) const;
   void DropPause() { pause_.reset(); }
   void EndPause(TimePoint now);
+  void FinishTogetherIfDue(TimePoint now);
   void FinishIfComplete(TimePoint now);
+  void FailIfSilent(TimePoint now);
   void Exit(int exit_code, const std::string& reason, TimePoint now);
   void EndIfGone(TimePoint now);
   void Fail(int exit_code, const std::string& cause);
   template <typename Message>
-  void ToAll(Message message, bool workers_only = false);
+  void ToAll(Message message, bool workers_only = false) {
+    for (int rank = 0; rank < (workers_only ? options_.workers : world_size()); ++rank) {
+      message.rank = rank;
+      actions_.push_back(message);
+    }
+  }
 
   const GenerationOptions options_;
   State state_ = State::kRegistering;
@@ -152,7 +170,10 @@ class Generation {
   std::int64_t parameter_count_ = 0;
   std::int64_t iterations_per_epoch_ = 0;
   std::int64_t total_iterations_ = 0;
-  int next_pair_ = 0;  // of linking: worker * servers + server
+  std::vector<std::pair<int, int>> pairs_;  // to be linked, a worker first
+  std::size_t next_pair_ = 0;               // of linking
+  bool asynchronous_ = false;
+  bool finishing_ = false;  // asynchronous workers were told to finish
 
   std::int64_t iteration_ = 0;  // the highest that any rank has told
   double iteration_seconds_ = 0;

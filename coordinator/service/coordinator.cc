@@ -1,13 +1,17 @@
 #include "coordinator/service/coordinator.h"
 
+#include <cmath>
 #include <thread>
 #include <utility>
 
+#include "common/job/fields.h"
 #include "common/log.h"
+#include "common/math/sketch.h"
 #include "common/plan/json.h"
 #include "common/plan/names.h"
 #include "common/rundir/atomic_file.h"
-#include "coordinator/planner/planner.h"
+#include "coordinator/service/job_rules.h"
+#include "coordinator/service/messages.h"
 
 namespace weft {
 namespace {
@@ -16,33 +20,6 @@ constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kProgressInterval = std::chrono::milliseconds(250);
 constexpr Duration kFlushInterval = std::chrono::seconds(1);
 constexpr Duration kWatcherTime = std::chrono::seconds(2);
-constexpr std::uint32_t kWarmupIterations = 5;
-constexpr std::uint32_t kMeasuredIterations = 20;
-
-bool HasServers(StrategyType strategy) {
-  return strategy == StrategyType::kAuto || strategy == StrategyType::kInterleavedPS ||
-         strategy == StrategyType::kMergedPS || strategy == StrategyType::kBulkSynchronousPS;
-}
-
-StrategyType Resolved(StrategyType strategy) {
-  return strategy == StrategyType::kAuto ? StrategyType::kInterleavedPS : strategy;
-}
-
-std::string ModelName(ModelType model) {
-  switch (model) {
-    case ModelType::kMlp:
-      return "mlp";
-    case ModelType::kLenet:
-      return "lenet";
-    case ModelType::kResnet20:
-      return "resnet20";
-    case ModelType::kTransformer:
-      return "transformer";
-    case ModelType::kReplay:
-      return "replay";
-  }
-  return "";
-}
 
 GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
   const JobSpec& job = options.job;
@@ -52,6 +29,7 @@ GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
   generation.workers = job.worker.replicas;
   generation.servers = job.server.replicas;
   generation.measure = !options.plan.has_value();
+  SetMeasurements(job, generation);
   generation.target_accuracy = job.training.target_accuracy;
   generation.start_iteration = options.start_iteration;
   generation.checkpoint_interval = std::chrono::seconds(job.checkpoint.interval_seconds);
@@ -63,54 +41,6 @@ GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
   return generation;
 }
 
-v1::CoordinatorMessage ToMessage(const SendMeasureLink& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_measure_link()->set_worker_rank(static_cast<std::uint32_t>(action.worker_rank));
-  message.mutable_measure_link()->set_peer_rank(static_cast<std::uint32_t>(action.server_rank));
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendMeasureProfile& /*action*/) {
-  v1::CoordinatorMessage message;
-  message.mutable_measure_profile()->set_warmup_iterations(kWarmupIterations);
-  message.mutable_measure_profile()->set_iterations(kMeasuredIterations);
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendProposePause& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_propose_pause()->set_iteration(action.iteration);
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendCommitPause& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_commit_pause()->set_iteration(action.iteration);
-  message.mutable_commit_pause()->set_action(action.stop ? v1::PAUSE_ACTION_CHECKPOINT_AND_STOP
-                                                         : v1::PAUSE_ACTION_CHECKPOINT);
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendCancelPause& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_cancel_pause()->set_iteration(action.iteration);
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendVerdict& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_verdict()->set_iteration(action.iteration);
-  message.mutable_verdict()->set_stop(action.stop);
-  return message;
-}
-
-v1::CoordinatorMessage ToMessage(const SendExit& action) {
-  v1::CoordinatorMessage message;
-  message.mutable_exit()->set_code(action.code);
-  message.mutable_exit()->set_reason(action.reason);
-  return message;
-}
-
 template <typename... Fs>
 struct Overloaded : Fs... {
   using Fs::operator()...;
@@ -119,27 +49,6 @@ template <typename... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;  // Clang 16 does not deduce it by itself
 
 }  // namespace
-
-Status CheckStrategy(StrategyType strategy) {
-  if (HasServers(strategy)) return OkStatus();
-  return InvalidArgumentError(std::string("strategy.type: ") + Name(strategy) + " can't be run by this version");
-}
-
-Status CheckPlanFits(const Plan& plan, const JobSpec& job) {
-  const auto differs = [](const std::string& field, const auto& value, const auto& expected) {
-    return InvalidArgumentError("plan: " + field + " " + value + " is not the job's " + expected);
-  };
-  if (plan.strategy != Resolved(job.strategy.type)) {
-    return differs("strategy", std::string(Name(plan.strategy)), std::string(Name(Resolved(job.strategy.type))));
-  }
-  if (plan.workers != job.worker.replicas) {
-    return differs("workers", std::to_string(plan.workers), std::to_string(job.worker.replicas));
-  }
-  if (plan.servers != job.server.replicas) {
-    return differs("servers", std::to_string(plan.servers), std::to_string(job.server.replicas));
-  }
-  return OkStatus();
-}
 
 int TellRefusal(AttendService& service, const Status& status, const std::string& run_directory) {
   v1::RunEvent event;
@@ -155,8 +64,9 @@ int TellRefusal(AttendService& service, const Status& status, const std::string&
 
 Result<std::unique_ptr<Coordinator>> Coordinator::Make(CoordinatorOptions options, AttendService& service,
                                                        CoordinatorMetrics& metrics, Clock& clock) {
-  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<MetricsFile> metrics_file,
-                        MetricsFile::Open(options.run_directory + "/metrics.jsonl", options.start_iteration));
+  WEFT_ASSIGN_OR_RETURN(
+      std::unique_ptr<MetricsFile> metrics_file,
+      MetricsFile::Open(options.run_directory + "/metrics.jsonl", options.start_iteration, options.worker_iterations));
   std::unique_ptr<Coordinator> coordinator(
       new Coordinator(std::move(options), service, metrics, clock, std::move(metrics_file)));
   coordinator->Apply();
@@ -172,6 +82,7 @@ Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, Coo
       generation_(GenerationOptionsFor(options_), clock.Now()),
       measurements_(options_.job.worker.replicas, options_.job.server.replicas),
       statistics_(options_.start_iteration),
+      sketches_(options_.job.worker.replicas),
       metrics_file_(std::move(metrics_file)) {
   metrics_.SetMembership(options_.generation, options_.job.worker.replicas);
 }
@@ -244,6 +155,7 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
   ranks_[stream] = rank;
   streams_[rank] = stream;
   transport_ = registration.transport();
+  hosts_.insert(registration.host());
   if (registration.metrics_port() != 0) metrics_ports_[rank] = static_cast<int>(registration.metrics_port());
   const int ranks = options_.job.worker.replicas + options_.job.server.replicas;
   if (static_cast<int>(streams_.size()) != ranks) return;
@@ -286,13 +198,14 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
                                 message.pause_vote().current_iteration(), now);
     case v1::AgentMessage::kCheckpoint:
       return generation_.OnCheckpoint(rank, message.checkpoint().iteration(), message.checkpoint().path(), now);
-    case v1::AgentMessage::kEvaluation: {
-      const v1::EvaluationResult& evaluation = message.evaluation();
-      statistics_.AddEvaluation(evaluation);
-      metrics_file_->AddEvaluation(evaluation);
-      if (evaluation.final()) model_path_ = evaluation.model_path();
-      return generation_.OnEvaluation(evaluation.iteration(), evaluation.accuracy(), evaluation.final(), now);
-    }
+    case v1::AgentMessage::kEvaluation:
+      return HandleEvaluation(message.evaluation());
+    case v1::AgentMessage::kSketch:
+      return HandleSketch(rank, message.sketch());
+    case v1::AgentMessage::kExchange:
+      return statistics_.AddExchange(rank, message.exchange());
+    case v1::AgentMessage::kEndReached:
+      return generation_.OnEndReached(rank, now);
     case v1::AgentMessage::kServer:
       server_reports_[rank] = message.server();
       return;
@@ -309,7 +222,10 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
 
 void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   for (const v1::IterationReport& report : reports.reports()) {
-    statistics_.Add(report);
+    statistics_.Add(rank, report);
+    if (!std::isfinite(report.loss_sum())) {
+      TellNotFinite(rank, "its loss is not a finite number since iteration " + std::to_string(report.iteration()));
+    }
     metrics_file_->Add(rank, report);
     trace_.Add(rank, report);
     for (const v1::Transfer& transfer : report.transfers()) metrics_.AddTransfer(transfer);
@@ -319,6 +235,33 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   const double seconds = statistics_.recent_iteration_seconds();
   generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), seconds, clock_.Now());
   if (plan_.has_value()) metrics_.SetDrift(*plan_, seconds);
+}
+
+void Coordinator::HandleEvaluation(const v1::EvaluationResult& evaluation) {
+  statistics_.AddEvaluation(evaluation);
+  metrics_file_->AddEvaluation(evaluation);
+  if (evaluation.has_model_variance()) metrics_.SetModelVariance(evaluation.model_variance(), /*relative_error=*/0);
+  for (const std::uint32_t worker : evaluation.not_finite()) {
+    TellNotFinite(static_cast<int>(worker), "its model is not finite after iteration " +
+                                                std::to_string(evaluation.iteration()) +
+                                                " and is left out of the mean");
+  }
+  if (evaluation.final()) model_path_ = evaluation.model_path();
+  generation_.OnEvaluation(evaluation.iteration(), evaluation.accuracy(), evaluation.final(), clock_.Now());
+}
+
+void Coordinator::HandleSketch(int rank, const v1::ModelSketch& sketch) {
+  const Result<std::optional<double>> variance =
+      sketches_.Add(rank, sketch.iteration(), {sketch.buckets().begin(), sketch.buckets().end()});
+  if (!variance.ok()) return generation_.OnFailure(rank, variance.status());
+  if (!variance->has_value()) return;
+  statistics_.SetModelVariance(**variance);
+  metrics_.SetModelVariance(**variance, SketchRelativeError());
+  metrics_file_->AddModelVariance(sketch.iteration(), **variance, SketchRelativeError());
+}
+
+void Coordinator::TellNotFinite(int rank, const std::string& what) {
+  if (not_finite_.insert(rank).second) Tell(generation_.NameOf(rank) + ": " + what);
 }
 
 void Coordinator::Tick() {
@@ -356,6 +299,8 @@ void Coordinator::Carry(const Action& action) {
                         [&](const SendTrain& send) {
                           v1::CoordinatorMessage message;
                           message.mutable_train()->set_plan_json(PlanToJson(*plan_));
+                          message.mutable_train()->set_sketch_period(SketchPeriod(*plan_));
+                          message.mutable_train()->set_asynchronous(IsAsynchronous(*plan_));
                           Send(send.rank, std::move(message));
                         },
                         [&](const AskForPlan&) { MakeThePlan(); },
@@ -389,32 +334,21 @@ void Coordinator::MakeThePlan() {
   } else {
     status = PlanFromMeasurements();
   }
+  std::string json;
   if (status.ok()) {
-    const std::string json = PlanToJson(*plan_);
-    metrics_.SetPlan(*plan_);
+    json = PlanToJson(*plan_);
     status = WriteFileAtomically(options_.run_directory + "/plan.json", json);
-    v1::RunEvent event;
-    event.mutable_plan()->set_plan_json(json);
-    service_.Publish(std::move(event));
   }
-  generation_.OnPlanMade(status, clock_.Now());
+  if (!status.ok()) return generation_.OnPlanMade(status, /*asynchronous=*/false, clock_.Now());
+  metrics_.SetPlan(*plan_);
+  v1::RunEvent event;
+  event.mutable_plan()->set_plan_json(json);
+  service_.Publish(std::move(event));
+  generation_.OnPlanMade(status, IsAsynchronous(*plan_), clock_.Now());
 }
 
 Status Coordinator::PlanFromMeasurements() {
-  const ParameterServerSpec& spec = options_.job.strategy.parameter_server;
-  PlanRequest request;
-  request.strategy = Resolved(options_.job.strategy.type);
-  request.options.period = spec.period;
-  request.options.fusion = spec.fusion;
-  request.options.phase = spec.phase;
-  request.options.window = spec.window;
-  request.options.tail = spec.tail;
-  request.options.apply = spec.apply;
-  request.options.admission = spec.admission;
-  request.timeline = measurements_.SlowestTimeline();
-  request.links = measurements_.Links();
-  request.workers = options_.job.worker.replicas;
-  request.servers = options_.job.server.replicas;
+  WEFT_ASSIGN_OR_RETURN(const PlanRequest request, RequestFor(options_.job, measurements_));
   WEFT_RETURN_IF_ERROR(
       WriteFileAtomically(options_.run_directory + "/timeline.json", TimelineToJson(request.timeline)));
   WEFT_ASSIGN_OR_RETURN(plan_, MakePlan(request));
@@ -440,15 +374,21 @@ double Coordinator::compute_seconds() const {
   return plan_.has_value() ? plan_->compute_us * 1e-6 : 0;
 }
 
+std::string Coordinator::DescribeTransport() const {
+  const bool shared_memory = hosts_.size() == 1 && ranks_.size() > 1 && transport_.find("vader") != std::string::npos;
+  return transport_ + (shared_memory ? "; all ranks are on one host, their messages go through shared memory" : "");
+}
+
 int Coordinator::Finish() {
   WEFT_CHECK(ended()) << "the run goes on";
   SummaryFacts facts;
-  facts.strategy = Name(Resolved(options_.job.strategy.type));
-  facts.model = ModelName(options_.job.model.name);
+  facts.strategy = Name(plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
+  facts.model = FindField("spec.model.name")->choices.at(static_cast<std::size_t>(options_.job.model.name));
   facts.workers = options_.job.worker.replicas;
   facts.servers = options_.job.server.replicas;
   facts.seed = options_.job.training.seed;
-  facts.transport = transport_;
+  facts.transport = DescribeTransport();
+  facts.topology = TopologyName(options_.job, plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
   facts.parameters = generation_.parameter_count();
   facts.exit_code = end_->exit_code;
   facts.message = end_->message;

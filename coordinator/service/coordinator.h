@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "coordinator/service/measurements.h"
 #include "coordinator/service/run_files.h"
 #include "coordinator/service/run_statistics.h"
+#include "coordinator/service/sketch_collector.h"
 
 namespace weft {
 
@@ -27,16 +29,11 @@ struct CoordinatorOptions {
   JobSpec job;
   std::string job_text;  // for the ranks, overrides applied
   std::string run_directory;
-  std::optional<Plan> plan;          // given: nothing is measured
-  std::string checkpoint;            // to go on from; empty: from the beginning
-  std::int64_t start_iteration = 0;  // the checkpoint's
+  std::optional<Plan> plan;                     // given: nothing is measured
+  std::string checkpoint;                       // to go on from; empty: from the beginning
+  std::int64_t start_iteration = 0;             // the checkpoint's; of several workers' own the smallest
+  std::vector<std::int64_t> worker_iterations;  // by worker, where each has its own
 };
-
-// INVALID_ARGUMENT names a strategy that this version can't run.
-Status CheckStrategy(StrategyType strategy);
-
-// INVALID_ARGUMENT: the plan is for another strategy or for other numbers of workers or servers than the job.
-Status CheckPlanFits(const Plan& plan, const JobSpec& job);
 
 // A run that can't begin: tells the watchers and returns the exit code.
 int TellRefusal(AttendService& service, const Status& status, const std::string& run_directory);
@@ -69,11 +66,16 @@ class Coordinator {
   void Register(StreamId stream, const v1::Register& registration, std::uint64_t generation);
   void HandleMessage(int rank, const v1::AgentMessage& message);
   void HandleReports(int rank, const v1::IterationReports& reports);
+  void HandleEvaluation(const v1::EvaluationResult& evaluation);
+  void HandleSketch(int rank, const v1::ModelSketch& sketch);
+  // Tells once of a worker whose loss or weights are not finite.
+  void TellNotFinite(int rank, const std::string& what);
   void Tick();
   void Apply();
   void Carry(const Action& action);
   void MakeThePlan();
   Status PlanFromMeasurements();
+  std::string DescribeTransport() const;
   void PublishProgress();
   void Send(int rank, v1::CoordinatorMessage message);
   double compute_seconds() const;
@@ -86,12 +88,15 @@ class Coordinator {
   Measurements measurements_;
   RunStatistics statistics_;
   TraceCollector trace_;
+  SketchCollector sketches_;
   const std::unique_ptr<MetricsFile> metrics_file_;
 
   std::map<StreamId, int> ranks_;
   std::map<int, StreamId> streams_;
   std::map<int, int> metrics_ports_;
   std::string transport_;
+  std::set<std::string> hosts_;
+  std::set<int> not_finite_;  // workers that were named
   std::optional<Plan> plan_;
   std::map<int, v1::ServerReport> server_reports_;
   std::string model_path_;

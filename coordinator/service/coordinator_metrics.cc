@@ -8,7 +8,9 @@ CoordinatorMetrics::CoordinatorMetrics(const std::string& training_job)
     : registry_(training_job),
       generation_(registry_.MakeGauge(metric::kMembershipGeneration)),
       workers_(registry_.MakeGauge(metric::kWorkers)),
-      drift_(registry_.MakeGauge(metric::kPlanDriftRatio)) {}
+      drift_(registry_.MakeGauge(metric::kPlanDriftRatio)),
+      variance_(registry_.MakeGauge(metric::kModelVariance)),
+      variance_error_(registry_.MakeGauge(metric::kModelVarianceError)) {}
 
 void CoordinatorMetrics::SetMembership(std::uint64_t generation, int workers) {
   generation_.Set(static_cast<double>(generation));
@@ -23,6 +25,11 @@ void CoordinatorMetrics::SetPlan(const Plan& plan) {
 
 void CoordinatorMetrics::SetDrift(const Plan& plan, double iteration_seconds) {
   if (plan.iteration_us > 0) drift_.Set(iteration_seconds / (plan.iteration_us * 1e-6) - 1);
+}
+
+void CoordinatorMetrics::SetModelVariance(double variance, double relative_error) {
+  variance_.Set(variance);
+  variance_error_.Set(relative_error);
 }
 
 void CoordinatorMetrics::AddTransfer(const v1::Transfer& transfer) {

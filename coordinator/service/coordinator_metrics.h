@@ -22,6 +22,8 @@ class CoordinatorMetrics {
   void SetPlan(const Plan& plan);
   // `iteration_seconds` is the recent median, held against the plan's prediction.
   void SetDrift(const Plan& plan, double iteration_seconds);
+  // Gamma; `relative_error` is 0 where it is exact.
+  void SetModelVariance(double variance, double relative_error);
   void AddTransfer(const v1::Transfer& transfer);
 
  private:
@@ -29,6 +31,8 @@ class CoordinatorMetrics {
   Gauge generation_;
   Gauge workers_;
   Gauge drift_;
+  Gauge variance_;
+  Gauge variance_error_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Gauge> slot_bandwidth_;  // by group and slot
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "common/plan/json.h"
 
@@ -24,12 +25,13 @@ Status Measurements::AddLink(int worker, const v1::LinkResult& link) {
   std::vector<LinkSample> samples;
   for (const v1::LinkSample& sample : link.samples()) samples.push_back({sample.bytes(), sample.seconds()});
   Result<Link> fitted = FitLink(samples);
-  const int server = static_cast<int>(link.peer_rank()) - workers_;
+  const int peer = static_cast<int>(link.peer_rank());
   if (!fitted.ok()) {
-    return fitted.status().WithContext("link of worker " + std::to_string(worker) + " to server " +
-                                       std::to_string(server));
+    return fitted.status().WithContext(
+        "link of worker " + std::to_string(worker) + " to " +
+        (peer < workers_ ? "worker " + std::to_string(peer) : "server " + std::to_string(peer - workers_)));
   }
-  links_.insert_or_assign({worker, server}, *fitted);
+  links_.insert_or_assign({worker, peer}, *fitted);
   return OkStatus();
 }
 
@@ -50,11 +52,25 @@ Timeline Measurements::SlowestTimeline() const {
   return slowest;
 }
 
-std::vector<std::vector<Link>> Measurements::Links() const {
-  std::vector<std::vector<Link>> links(static_cast<std::size_t>(workers_));
+std::vector<std::vector<Link>> Measurements::ServerLinks() const {
+  std::vector<std::vector<Link>> links;
   for (int worker = 0; worker < workers_; ++worker) {
-    for (int server = 0; server < servers_; ++server) {
-      links[static_cast<std::size_t>(worker)].push_back(links_.at({worker, server}));
+    std::vector<Link> of_worker;
+    for (int server = workers_; server < workers_ + servers_; ++server) {
+      const auto link = links_.find({worker, server});
+      if (link == links_.end()) return {};
+      of_worker.push_back(link->second);
+    }
+    links.push_back(std::move(of_worker));
+  }
+  return links;
+}
+
+std::vector<Link> Measurements::PeerLinks() const {
+  std::vector<Link> links;
+  for (int worker = 0; worker < workers_; ++worker) {
+    if (const auto link = links_.find({worker, (worker + 1) % workers_}); link != links_.end()) {
+      links.push_back(link->second);
     }
   }
   return links;

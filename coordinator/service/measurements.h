@@ -25,8 +25,10 @@ class Measurements {
 
   // Per layer the slowest worker's times: an iteration waits for it. Needs a profile.
   Timeline SlowestTimeline() const;
-  // [worker][server]. Needs every pair.
-  std::vector<std::vector<Link>> Links() const;
+  // [worker][server], every pair; empty where they were not measured.
+  std::vector<std::vector<Link>> ServerLinks() const;
+  // By worker, to the next one; of two workers one for both. Empty where they were not measured.
+  std::vector<Link> PeerLinks() const;
   // Iterations of compute alone, of all workers.
   const std::vector<double>& compute_seconds() const { return compute_seconds_; }
 
@@ -34,7 +36,7 @@ class Measurements {
   const int workers_;
   const int servers_;
   std::map<int, Timeline> timelines_;
-  std::map<std::pair<int, int>, Link> links_;  // worker, server index
+  std::map<std::pair<int, int>, Link> links_;  // worker, its peer's rank
   std::vector<double> compute_seconds_;
 };
 

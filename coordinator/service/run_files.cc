@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "common/plan/names.h"
@@ -36,19 +37,38 @@ Json ToJson(const v1::Transfer& transfer, std::int64_t origin_ns) {
           {"overrun", transfer.overrun()}};
 }
 
-// Keeps the lines up to `iteration`; a line that is no JSON is a torn one.
-Result<std::string> LinesThrough(const std::string& path, std::int64_t iteration) {
+// Keeps the lines up to `iteration`, or up to a worker's own; a line that is no JSON is a torn one.
+Result<std::string> LinesThrough(const std::string& path, std::int64_t iteration,
+                                 const std::vector<std::int64_t>& worker_iterations) {
   std::ifstream file(path);
   if (!file) return ErrnoError("open " + path, errno);
   std::string kept;
   for (std::string line; std::getline(file, line);) {
     const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!parsed.is_object() || !parsed.contains("iteration") || !parsed["iteration"].is_number_integer()) continue;
-    if (parsed["iteration"].get<std::int64_t>() > iteration) continue;
+    std::int64_t last = iteration;
+    if (const auto rank = parsed.find("rank"); rank != parsed.end() && rank->is_number_unsigned()) {
+      const auto worker = rank->get<std::size_t>();
+      if (worker < worker_iterations.size()) last = worker_iterations[worker];
+    }
+    if (parsed["iteration"].get<std::int64_t>() > last) continue;
     kept += line;
     kept += '\n';
   }
   return kept;
+}
+
+Json OrNull(const std::optional<double>& value) { return value.has_value() ? Json(*value) : Json(nullptr); }
+
+// H; null for a strategy without local steps.
+Json LocalSteps(const Plan& plan) {
+  return plan.strategy == StrategyType::kSwarm || plan.strategy == StrategyType::kLocalSGD ? Json(plan.period) : Json();
+}
+
+// Among workers each byte that one sends another one receives; what servers send only the workers' receiving tells.
+std::int64_t ReceivedFromServers(const Plan& plan, const RunTotals& totals) {
+  if (!UsesParameterServers(plan.strategy)) return 0;
+  return std::accumulate(totals.received_bytes.begin(), totals.received_bytes.end(), std::int64_t{0});
 }
 
 Json Slice(int process, int thread, const std::string& name, double start_us, double duration_us) {
@@ -67,8 +87,13 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
                {"workers", facts.workers},
                {"servers", facts.servers},
                {"period", plan.period},
+               {"local_steps", LocalSteps(plan)},
+               {"quantization_bits", plan.strategy == StrategyType::kSwarm ? Json(plan.quantization_bits) : Json()},
+               {"topology", facts.topology.empty() ? Json() : Json(facts.topology)},
                {"accuracy", totals.accuracy >= 0 ? Json(totals.accuracy) : Json(nullptr)},
+               {"worst_accuracy", OrNull(totals.worst_accuracy)},
                {"loss", totals.loss},
+               {"model_variance", OrNull(totals.model_variance)},
                {"epochs", totals.epochs},
                {"iterations", totals.iterations},
                {"seconds", totals.seconds},
@@ -76,7 +101,13 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
                {"iteration_seconds", ToJson(totals.iteration_seconds)},
                {"compute_seconds", ToJson(facts.compute_seconds)},
                {"stall_fraction", totals.stall_fraction},
+               {"compute_per_batch_seconds", totals.compute_per_batch_seconds},
+               {"communication_per_batch_seconds", totals.communication_per_batch_seconds},
                {"bytes_per_iteration", totals.bytes_per_iteration},
+               {"sent_bytes", totals.sent_bytes},
+               {"received_bytes", totals.received_bytes},
+               {"exchanged_bits", 8 * std::accumulate(totals.sent_bytes.begin(), totals.sent_bytes.end(),
+                                                      ReceivedFromServers(plan, totals))},
                {"staleness", {{"mean", totals.staleness_mean}, {"max", totals.staleness_max}}},
                {"parameters", facts.parameters},
                {"predicted_iteration_seconds", plan.iteration_us * 1e-6},
@@ -85,6 +116,14 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
                {"exit_code", facts.exit_code},
                {"message", facts.message},
                {"model_path", facts.model_path}};
+  if (!totals.interactions.empty()) {
+    json["interactions"] = totals.interactions;
+    json["parallel_time"] = totals.parallel_time;
+  }
+  if (!totals.mechanism.empty()) {
+    json["registers"] = {{"mechanism", totals.mechanism}, {"reason", totals.mechanism_reason}};
+    json["quantizer_failures"] = {{"low_digits", totals.further_digit_blocks}, {"all_digits", totals.raw_blocks}};
+  }
   Json reports = Json::array();
   for (const v1::ServerReport& report : facts.server_reports) {
     reports.push_back({{"busy_seconds", report.busy_seconds()},
@@ -97,9 +136,10 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
   return json.dump(2) + "\n";
 }
 
-Result<std::unique_ptr<MetricsFile>> MetricsFile::Open(const std::string& path, std::int64_t start_iteration) {
+Result<std::unique_ptr<MetricsFile>> MetricsFile::Open(const std::string& path, std::int64_t start_iteration,
+                                                       const std::vector<std::int64_t>& worker_iterations) {
   if (start_iteration > 0 && access(path.c_str(), F_OK) == 0) {
-    WEFT_ASSIGN_OR_RETURN(const std::string kept, LinesThrough(path, start_iteration));
+    WEFT_ASSIGN_OR_RETURN(const std::string kept, LinesThrough(path, start_iteration, worker_iterations));
     WEFT_RETURN_IF_ERROR(WriteFileAtomically(path, kept));
   }
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -122,6 +162,9 @@ void MetricsFile::Add(int rank, const v1::IterationReport& report) {
                      {"iteration_us", Us(report.end_ns() - report.start_ns())},
                      {"forward_us", Us(report.forward_end_ns() - report.start_ns())},
                      {"stall_us", Us(report.stall_ns())},
+                     {"communication_us", Us(report.communication_ns())},
+                     {"sent_bytes", report.sent_bytes()},
+                     {"received_bytes", report.received_bytes()},
                      {"group_stall_us", std::move(stalls)},
                      {"loss", report.loss_sum() / predictions},
                      {"accuracy", static_cast<double>(report.correct()) / predictions},
@@ -133,10 +176,22 @@ void MetricsFile::Add(int rank, const v1::IterationReport& report) {
 }
 
 void MetricsFile::AddEvaluation(const v1::EvaluationResult& evaluation) {
-  const Json line = {{"iteration", evaluation.iteration()},
-                     {"epoch", evaluation.epoch()},
-                     {"evaluation", {{"loss", evaluation.loss()}, {"accuracy", evaluation.accuracy()}}},
-                     {"final", evaluation.final()}};
+  Json line = {{"iteration", evaluation.iteration()},
+               {"epoch", evaluation.epoch()},
+               {"evaluation", {{"loss", evaluation.loss()}, {"accuracy", evaluation.accuracy()}}},
+               {"final", evaluation.final()}};
+  if (evaluation.has_worst_accuracy()) line["evaluation"]["worst_accuracy"] = evaluation.worst_accuracy();
+  if (evaluation.has_model_variance()) {
+    line["model_variance"] = evaluation.model_variance();
+    line["model_variance_relative_error"] = 0.0;
+  }
+  pending_ += line.dump();
+  pending_ += '\n';
+}
+
+void MetricsFile::AddModelVariance(std::int64_t iteration, double variance, double relative_error) {
+  const Json line = {
+      {"iteration", iteration}, {"model_variance", variance}, {"model_variance_relative_error", relative_error}};
   pending_ += line.dump();
   pending_ += '\n';
 }

@@ -24,6 +24,7 @@ struct SummaryFacts {
   int servers = 0;
   std::uint64_t seed = 0;
   std::string transport;
+  std::string topology;  // "Ring"; empty: the strategy has none
   std::int64_t parameters = 0;
   int exit_code = 0;
   std::string message;        // why it ended, when not by itself
@@ -34,11 +35,14 @@ struct SummaryFacts {
 
 std::string SummaryJson(const Plan& plan, const RunTotals& totals, const SummaryFacts& facts);
 
-// metrics.jsonl: a line for each worker's iteration and for each evaluation. Not thread-safe.
+// metrics.jsonl: a line for each worker's iteration, for each evaluation, and for each Gamma from sketches. Not
+// thread-safe.
 class MetricsFile {
  public:
-  // Goes on with the file after `start_iteration`: later lines, and a torn last one, are taken out. Errors of the file.
-  static Result<std::unique_ptr<MetricsFile>> Open(const std::string& path, std::int64_t start_iteration);
+  // Goes on with the file after `start_iteration`: later lines, and a torn last one, are taken out. Of a worker's own
+  // iterations those after its entry in `worker_iterations`, where that is not empty. Errors of the file.
+  static Result<std::unique_ptr<MetricsFile>> Open(const std::string& path, std::int64_t start_iteration,
+                                                   const std::vector<std::int64_t>& worker_iterations = {});
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
@@ -46,6 +50,7 @@ class MetricsFile {
   // Lines are kept until Flush.
   void Add(int rank, const v1::IterationReport& report);
   void AddEvaluation(const v1::EvaluationResult& evaluation);
+  void AddModelVariance(std::int64_t iteration, double variance, double relative_error);
   // RESOURCE_EXHAUSTED: the disk is full. Others: the errno's code.
   Status Flush();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft {
 namespace {
@@ -23,11 +24,10 @@ Quantiles QuantilesOf(std::vector<double> values) {
   return {.median = at(0.5), .p95 = at(0.95)};
 }
 
-void RunStatistics::Add(const v1::IterationReport& report) {
+void RunStatistics::Add(int worker, const v1::IterationReport& report) {
   const double seconds = static_cast<double>(report.end_ns() - report.start_ns()) * kSecondsPerNs;
   const double stall = static_cast<double>(report.stall_ns()) * kSecondsPerNs;
-  std::int64_t bytes = 0;
-  for (const v1::Transfer& transfer : report.transfers()) bytes += transfer.push_bytes() + transfer.pull_bytes();
+  const std::int64_t bytes = report.sent_bytes() + report.received_bytes();
 
   if (iteration_seconds_.empty() || report.start_ns() < start_ns_) start_ns_ = report.start_ns();
   end_ns_ = std::max(end_ns_, report.end_ns());
@@ -36,16 +36,24 @@ void RunStatistics::Add(const v1::IterationReport& report) {
   samples_ += report.samples();
   bytes_ += bytes;
   stall_seconds_ += stall;
+  communication_seconds_ += static_cast<double>(report.communication_ns()) * kSecondsPerNs;
+  Worker& of = workers_[worker];
+  of.iteration = std::max(of.iteration, report.iteration());
+  of.sent_bytes += report.sent_bytes();
+  of.received_bytes += report.received_bytes();
   staleness_sum_ += report.staleness_iterations();
   staleness_max_ = std::max(staleness_max_, report.staleness_iterations());
   iteration_seconds_.push_back(seconds);
 
+  // One worker whose loss is not a number must not hide the others'.
+  const bool finite = std::isfinite(report.loss_sum());
   recent_.push_back({.end_ns = report.end_ns(),
                      .seconds = seconds,
                      .stall_seconds = stall,
                      .bytes = bytes,
-                     .loss_sum = report.loss_sum(),
-                     .predictions = report.predictions()});
+                     .loss_sum = finite ? report.loss_sum() : 0,
+                     .predictions = finite ? report.predictions() : 0,
+                     .not_finite = !finite});
   // Ranks report one after the other, so the ends are nearly in order only; that much is enough for a window.
   while (recent_.size() > 1 && recent_.front().end_ns < end_ns_ - kRecentNs) recent_.pop_front();
 }
@@ -54,6 +62,8 @@ void RunStatistics::AddEvaluation(const v1::EvaluationResult& evaluation) {
   accuracy_ = evaluation.accuracy();
   evaluation_loss_ = evaluation.loss();
   epochs_ended_ = std::max(epochs_ended_, evaluation.epoch());
+  if (evaluation.has_worst_accuracy()) worst_accuracy_ = evaluation.worst_accuracy();
+  if (evaluation.has_model_variance()) model_variance_ = evaluation.model_variance();
 }
 
 double RunStatistics::recent_iteration_seconds() const {
@@ -66,7 +76,11 @@ v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, do
   v1::Progress progress;
   progress.set_epoch(epoch_);
   progress.set_epochs(epochs);
-  progress.set_iteration(iteration_);
+  // The slowest worker's: the run is as far as that one.
+  std::int64_t iteration = iteration_;
+  for (const auto& [rank, worker] : workers_) iteration = std::min(iteration, worker.iteration);
+  progress.set_iteration(iteration);
+  if (model_variance_.has_value()) progress.set_model_variance(*model_variance_);
   progress.set_iterations(iterations);
   progress.set_accuracy(accuracy_);
   progress.set_compute_seconds(compute_seconds);
@@ -79,7 +93,9 @@ v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, do
     sum.bytes += recent.bytes;
     sum.loss_sum += recent.loss_sum;
     sum.predictions += recent.predictions;
+    sum.not_finite = sum.not_finite || recent.not_finite;
   }
+  if (sum.predictions == 0 && sum.not_finite) progress.set_loss(std::numeric_limits<double>::quiet_NaN());
   if (sum.predictions > 0) progress.set_loss(sum.loss_sum / static_cast<double>(sum.predictions));
   if (sum.seconds > 0) progress.set_stall_fraction(sum.stall_seconds / sum.seconds);
   if (end_ns_ > from_ns) {
@@ -88,9 +104,23 @@ v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, do
   }
   const double iteration_seconds = recent_iteration_seconds();
   progress.set_iteration_seconds(iteration_seconds);
-  progress.set_seconds_left(iteration_seconds *
-                            static_cast<double>(std::max<std::int64_t>(iterations - iteration_, 0)));
+  progress.set_seconds_left(iteration_seconds * static_cast<double>(std::max<std::int64_t>(iterations - iteration, 0)));
   return progress;
+}
+
+void RunStatistics::AddExchanges(RunTotals* totals) const {
+  for (const auto& [worker, report] : exchanges_) {
+    for (const v1::ExchangeReport::Interactions& one : report.interactions()) {
+      totals->interactions[one.result()] += one.count();
+    }
+    totals->further_digit_blocks += report.further_digit_blocks();
+    totals->raw_blocks += report.raw_blocks();
+    totals->mechanism = report.mechanism();
+    totals->mechanism_reason = report.mechanism_reason();
+  }
+  if (const auto averaged = totals->interactions.find("averaged"); averaged != totals->interactions.end()) {
+    totals->parallel_time = static_cast<double>(averaged->second) / static_cast<double>(exchanges_.size());
+  }
 }
 
 RunTotals RunStatistics::Totals() const {
@@ -110,6 +140,18 @@ RunTotals RunStatistics::Totals() const {
   if (!iteration_seconds_.empty())
     totals.staleness_mean = staleness_sum_ / static_cast<double>(iteration_seconds_.size());
   totals.staleness_max = staleness_max_;
+  if (!iteration_seconds_.empty()) {
+    const auto batches = static_cast<double>(iteration_seconds_.size());
+    totals.communication_per_batch_seconds = communication_seconds_ / batches;
+    totals.compute_per_batch_seconds = (seconds - communication_seconds_) / batches;
+  }
+  for (const auto& [rank, worker] : workers_) {
+    totals.sent_bytes.push_back(worker.sent_bytes);
+    totals.received_bytes.push_back(worker.received_bytes);
+  }
+  totals.model_variance = model_variance_;
+  totals.worst_accuracy = worst_accuracy_;
+  AddExchanges(&totals);
   return totals;
 }
 

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "proto/coordinator.pb.h"
@@ -25,7 +28,21 @@ struct RunTotals {
   double seconds = 0;           // from the first iteration's start to the last one's end
   Quantiles iteration_seconds;
   double stall_fraction = 0;       // of the iterations' time
-  double bytes_per_iteration = 0;  // pushed and pulled, all workers
+  double bytes_per_iteration = 0;  // sent and received, all workers
+  // Of one worker's batch: the mean time in forward, backward and local step, and beside it.
+  double compute_per_batch_seconds = 0;
+  double communication_per_batch_seconds = 0;
+  std::vector<std::int64_t> sent_bytes;  // by worker, to other ranks
+  std::vector<std::int64_t> received_bytes;
+  std::optional<double> model_variance;  // Gamma, as last told
+  std::optional<double> worst_accuracy;  // of a single worker's model, at the last evaluation that had it
+  // What the planes without servers tell; all workers together, by result.
+  std::map<std::string, std::int64_t> interactions;
+  std::int64_t further_digit_blocks = 0;
+  std::int64_t raw_blocks = 0;
+  double parallel_time = 0;  // averagings, divided by the workers
+  std::string mechanism;     // of the registers; empty: there are none
+  std::string mechanism_reason;
   double staleness_mean = 0;
   double staleness_max = 0;
 };
@@ -36,25 +53,37 @@ class RunStatistics {
   // `start_iteration`: of the checkpoint that the run goes on from.
   explicit RunStatistics(std::int64_t start_iteration) : iteration_(start_iteration), first_(start_iteration) {}
 
-  void Add(const v1::IterationReport& report);
+  void Add(int worker, const v1::IterationReport& report);
   void AddEvaluation(const v1::EvaluationResult& evaluation);
+  // A worker's newest, which replaces the one before.
+  void AddExchange(int worker, const v1::ExchangeReport& report) { exchanges_[worker] = report; }
+  void SetModelVariance(double variance) { model_variance_ = variance; }
 
   // Over the reports of the last second. `iterations` and `epochs` are the run's totals.
   v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
   RunTotals Totals() const;
 
+  // The furthest worker's.
   std::int64_t iteration() const { return iteration_; }
   // Median of the last second; 0 before the first report.
   double recent_iteration_seconds() const;
 
  private:
+  void AddExchanges(RunTotals* totals) const;
+
   struct Recent {
     std::int64_t end_ns = 0;
     double seconds = 0;
     double stall_seconds = 0;
     std::int64_t bytes = 0;
-    double loss_sum = 0;
+    double loss_sum = 0;  // finite ones only
     std::int64_t predictions = 0;
+    bool not_finite = false;
+  };
+  struct Worker {
+    std::int64_t iteration = 0;
+    std::int64_t sent_bytes = 0;
+    std::int64_t received_bytes = 0;
   };
 
   std::int64_t iteration_ = 0;
@@ -68,6 +97,11 @@ class RunStatistics {
   std::int64_t samples_ = 0;
   std::int64_t bytes_ = 0;
   double stall_seconds_ = 0;
+  double communication_seconds_ = 0;
+  std::map<int, Worker> workers_;
+  std::map<int, v1::ExchangeReport> exchanges_;
+  std::optional<double> model_variance_;
+  std::optional<double> worst_accuracy_;
   double staleness_sum_ = 0;
   double staleness_max_ = 0;
   std::vector<double> iteration_seconds_;

@@ -59,8 +59,12 @@ TEST_F(RunCommandTest, ResumeWithoutACheckpoint_IsBadInput) {
   ExpectRefused("--resume " + folder_, 2, "no checkpoint");
 }
 
-TEST_F(RunCommandTest, StrategyOfALaterVersion_IsNamed) {
-  ExpectRefused(Path("job.yaml") + " --set strategy.type=Swarm --out " + Path("run"), 2, "Swarm");
+TEST_F(RunCommandTest, GraphThatCannotBeMade_IsRefusedWithItsRule) {
+  ExpectRefused(Path("job.yaml") +
+                    " --set strategy.type=Swarm --set strategy.swarm.topology.type=Hypercube"
+                    " --set worker.replicas=3 --out " +
+                    Path("run"),
+                2, "power of two");
   EXPECT_FALSE(std::filesystem::exists(Path("run")));
 }
 

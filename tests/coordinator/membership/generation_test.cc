@@ -15,7 +15,7 @@ struct Printer {
   std::string operator()(const SendPrepare& a) const { return "prepare " + Rank(a.rank); }
   std::string operator()(const SendMeasureProfile& a) const { return "profile " + Rank(a.rank); }
   std::string operator()(const SendMeasureLink& a) const {
-    return "link " + Rank(a.rank) + ": " + Rank(a.worker_rank) + "-" + Rank(a.server_rank);
+    return "link " + Rank(a.rank) + ": " + Rank(a.worker_rank) + "-" + Rank(a.peer_rank);
   }
   std::string operator()(const SendTrain& a) const { return "train " + Rank(a.rank); }
   std::string operator()(const SendProposePause& a) const { return "propose " + Rank(a.rank) + " " + At(a.iteration); }
@@ -26,6 +26,7 @@ struct Printer {
   std::string operator()(const SendVerdict& a) const {
     return "verdict " + Rank(a.rank) + " " + At(a.iteration) + (a.stop ? " stop" : " go on");
   }
+  std::string operator()(const SendFinishNow& a) const { return "finish " + Rank(a.rank); }
   std::string operator()(const SendExit& a) const {
     return "exit " + Rank(a.rank) + " " + std::to_string(a.code) + (a.reason.empty() ? "" : " " + a.reason);
   }
@@ -65,9 +66,13 @@ class Script {
       const int worker = Int(in);
       generation_.OnLink(worker, Int(in), now_);
     } else if (what == "planned") {
-      generation_.OnPlanMade(OkStatus(), now_);
+      generation_.OnPlanMade(OkStatus(), /*asynchronous=*/false, now_);
+    } else if (what == "planned-asynchronous") {
+      generation_.OnPlanMade(OkStatus(), /*asynchronous=*/true, now_);
+    } else if (what == "end") {
+      generation_.OnEndReached(Int(in), now_);
     } else if (what == "unplanned") {
-      generation_.OnPlanMade(InternalError("no groups"), now_);
+      generation_.OnPlanMade(InternalError("no groups"), /*asynchronous=*/false, now_);
     } else if (what == "iteration") {
       const int rank = Int(in);
       generation_.OnIteration(rank, Int(in), 0.1, now_);

@@ -15,6 +15,7 @@
 #include "common/plan/json.h"
 #include "common/rpc/rpc.h"
 #include "coordinator/planner/planner.h"
+#include "coordinator/service/job_rules.h"
 #include "tests/coordinator/service/test_peer.h"
 
 namespace weft {
@@ -56,6 +57,9 @@ v1::AgentMessage Iteration(std::int64_t iteration) {
   report.set_correct(6);
   report.set_samples(8);
   report.set_staleness_iterations(1);
+  report.set_sent_bytes(4400);
+  report.set_received_bytes(4400);
+  report.set_communication_ns(200'000);
   v1::Transfer& transfer = *report.add_transfers();
   transfer.set_planned_start_ns(iteration * 1'000'000 + 10'000);
   transfer.set_start_ns(iteration * 1'000'000 + 12'000);
@@ -214,6 +218,10 @@ TEST_F(CoordinatorTest, PlanGiven_RunLeavesItsFiles) {
   EXPECT_EQ(summary["iterations"], 2);
   EXPECT_EQ(summary["accuracy"], 0.875);
   EXPECT_EQ(summary["bytes_per_iteration"], 8800.0);
+  EXPECT_EQ(summary["sent_bytes"], Json({8800}));
+  EXPECT_EQ(summary["exchanged_bits"], 8 * 4 * 4400);  // two iterations, both directions, at servers that send too
+  EXPECT_NEAR(summary["communication_per_batch_seconds"], 0.0002, 1e-12);
+  EXPECT_NEAR(summary["compute_per_batch_seconds"], 0.0008, 1e-12);
   EXPECT_NEAR(summary["iteration_seconds"]["median"], 0.001, 1e-12);
   EXPECT_NEAR(summary["stall_fraction"], 0.1, 1e-12);
   EXPECT_EQ(summary["exit_code"], 0);
@@ -324,13 +332,6 @@ TEST(AttendServiceTest, SocketPathTooLong_IsRefusedByName) {
   ASSERT_FALSE(service.ok());
   EXPECT_EQ(service.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(service.status().message(), HasSubstr("107 bytes"));
-}
-
-TEST(CheckStrategyTest, StrategyWithoutServers_IsNamed) {
-  const Status status = CheckStrategy(StrategyType::kSwarm);
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("Swarm"));
-  EXPECT_TRUE(CheckStrategy(StrategyType::kMergedPS).ok());
 }
 
 TEST(CheckPlanFitsTest, OtherNumbersOrStrategy_AreRefused) {

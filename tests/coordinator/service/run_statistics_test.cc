@@ -30,9 +30,9 @@ TEST(QuantilesTest, BetweenRanks_AreInterpolated) {
 
 TEST(RunStatisticsTest, Now_LooksAtTheLastSecondOnly) {
   RunStatistics statistics(0);
-  statistics.Add(Report(1, 0, 500));
-  statistics.Add(Report(2, 5000, 100));
-  statistics.Add(Report(3, 5100, 100));
+  statistics.Add(0, Report(1, 0, 500));
+  statistics.Add(0, Report(2, 5000, 100));
+  statistics.Add(0, Report(3, 5100, 100));
   const v1::Progress progress = statistics.Now(10, 13, 0.09);
   EXPECT_EQ(progress.iteration(), 3);
   EXPECT_DOUBLE_EQ(progress.iteration_seconds(), 0.1);
@@ -47,9 +47,9 @@ TEST(RunStatisticsTest, Totals_AddUpAllWorkers) {
     v1::IterationReport report = Report(1, 0, 100);
     report.set_stall_ns(25'000'000);
     report.set_staleness_iterations(worker * 2);
-    report.add_transfers()->set_push_bytes(300);
-    report.mutable_transfers(0)->set_pull_bytes(200);
-    statistics.Add(report);
+    report.set_sent_bytes(300);
+    report.set_received_bytes(200);
+    statistics.Add(worker, report);
   }
   const RunTotals totals = statistics.Totals();
   EXPECT_EQ(totals.iterations, 1);
@@ -64,8 +64,8 @@ TEST(RunStatisticsTest, Totals_AddUpAllWorkers) {
 TEST(RunStatisticsTest, Resumed_CountsBytesOverItsOwnIterations) {
   RunStatistics statistics(100);
   v1::IterationReport report = Report(101, 0, 100);
-  report.add_transfers()->set_push_bytes(300);
-  statistics.Add(report);
+  report.set_sent_bytes(300);
+  statistics.Add(0, report);
   EXPECT_EQ(statistics.Totals().iterations, 101);
   EXPECT_DOUBLE_EQ(statistics.Totals().bytes_per_iteration, 300);
 }

@@ -1,0 +1,18 @@
+// A generation's actions as messages of proto/coordinator.proto.
+#pragma once
+
+#include "coordinator/membership/action.h"
+#include "proto/coordinator.pb.h"
+
+namespace weft {
+
+v1::CoordinatorMessage ToMessage(const SendMeasureProfile& action);
+v1::CoordinatorMessage ToMessage(const SendMeasureLink& action);
+v1::CoordinatorMessage ToMessage(const SendProposePause& action);
+v1::CoordinatorMessage ToMessage(const SendCommitPause& action);
+v1::CoordinatorMessage ToMessage(const SendCancelPause& action);
+v1::CoordinatorMessage ToMessage(const SendVerdict& action);
+v1::CoordinatorMessage ToMessage(const SendFinishNow& action);
+v1::CoordinatorMessage ToMessage(const SendExit& action);
+
+}  // namespace weft
