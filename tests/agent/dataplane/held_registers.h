@@ -1,4 +1,4 @@
-// Registers whose operations on other ranks can be held: from then on they neither happen nor end, as with a peer that
+// Registers whose operations on one other rank can be held: from then on they neither happen nor end, as with a peer that
 // stands still, until they are released. One thread calls.
 #pragma once
 
@@ -14,16 +14,18 @@ namespace weft {
 
 class HeldRegisters : public Registers {
  public:
-  HeldRegisters(Registers& below, int rank) : below_(below), rank_(rank) {}
+  explicit HeldRegisters(Registers& below) : below_(below) {}
 
-  // Lets so many further operations on others pass, and holds all after them.
-  void HoldAfter(int operations) { pass_ = operations; }
+  // Lets so many further operations on `rank` pass, and holds all after them.
+  void HoldAfter(int rank, int operations) {
+    rank_ = rank;
+    pass_ = operations;
+  }
   // Carries out what was held, in order, and holds no more.
   void Release() {
     pass_.reset();
     for (const std::function<void()>& run : std::exchange(held_, {})) run();
   }
-  std::size_t held() const { return held_.size(); }
 
   RegisterMechanism mechanism() const override { return below_.mechanism(); }
   const std::string& reason() const override { return below_.reason(); }
@@ -40,7 +42,7 @@ class HeldRegisters : public Registers {
 
  private:
   void Do(int rank, std::function<void()> run) {
-    if (rank != rank_ && pass_ && (*pass_)-- <= 0) {
+    if (rank == rank_ && pass_ && (*pass_)-- <= 0) {
       pass_ = 0;
       held_.push_back(std::move(run));
     } else {
@@ -49,7 +51,7 @@ class HeldRegisters : public Registers {
   }
 
   Registers& below_;
-  const int rank_;
+  int rank_ = -1;
   std::optional<int> pass_;
   std::vector<std::function<void()>> held_;
 };

@@ -37,8 +37,9 @@ SwarmNodes::SwarmNodes(const SwarmShape& shape, const std::vector<float>& start)
                                    .exchange_timeout = shape.exchange_timeout,
                                    .claim_timeout = shape.claim_timeout,
                                    .read_pending = shape.read_pending};
+    held_.push_back(std::make_unique<HeldRegisters>(*registers_[i]));
     nodes_.push_back(
-        std::make_unique<SwarmNode>(options, start, *registers_[i], std::make_shared<SwarmWaker>(), Clock::Steady()));
+        std::make_unique<SwarmNode>(options, start, *held_[i], std::make_shared<SwarmWaker>(), *shape.clock));
     Publish(static_cast<int>(i));
   }
 }

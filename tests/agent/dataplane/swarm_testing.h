@@ -21,6 +21,7 @@ struct SwarmShape {
   Duration claim_timeout = std::chrono::seconds(30);
   bool read_pending = true;
   LoopbackOptions network{};
+  Clock* clock = &Clock::Steady();
 };
 
 class SwarmNodes {
