@@ -1,5 +1,5 @@
-// Registers whose operations on one other rank can be held: from then on they neither happen nor end, as with a peer that
-// stands still, until they are released. One thread calls.
+// Registers whose operations on one other rank can be held: from then on they neither happen nor end, as with a peer
+// that stands still, until they are released. One thread calls.
 #pragma once
 
 #include <functional>

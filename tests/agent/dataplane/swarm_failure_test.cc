@@ -276,8 +276,8 @@ TEST(SwarmReadTest, ModelThatIsNotFinite_IsNotPublished) {
 }
 
 TEST(SwarmTrafficTest, Interaction_Takes5AndKOperations) {
-  SwarmNodes swarm({.nodes = 5, .medium = SwarmMedium::kService, .quantizer = {.bits = 8, .rotation = false, .seed = 1}},
-                   All(1));
+  SwarmNodes swarm(
+      {.nodes = 5, .medium = SwarmMedium::kService, .quantizer = {.bits = 8, .rotation = false, .seed = 1}}, All(1));
   const Quantizer quantizer({.bits = 8, .rotation = false, .seed = 1}, kFloats);
   const auto head = static_cast<std::int64_t>(quantizer.register_prefix_bytes()) + 24;
   const auto cell = static_cast<std::int64_t>(quantizer.delta_bytes()) + 16;

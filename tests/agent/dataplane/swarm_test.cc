@@ -1,11 +1,13 @@
 // SwarmSGD as a whole: workers with their exchangers over the loopback.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <thread>
 
+#include "agent/core/quantizer.h"
 #include "common/math/sketch.h"
 #include "tests/agent/dataplane/peer_cluster.h"
 
@@ -123,6 +125,223 @@ INSTANTIATE_TEST_SUITE_P(Cases, SwarmTest,
                            name += std::to_string(test.param.bits);
                            return name;
                          });
+
+std::int64_t CountOf(const PeerResult& result, int worker, const std::string& name) {
+  return InteractionsOf(result.statistics[static_cast<std::size_t>(worker)], name);
+}
+
+bool AllFinite(const std::vector<float>& weights) {
+  return std::ranges::all_of(weights, [](float w) { return std::isfinite(w); });
+}
+
+TEST(SwarmPlaneTest, Rounds_OfGeometricLength_KeepTheSum) {
+  PeerRun run = Swarm(4, 3, 60, 8);
+  run.options.local_steps_distribution = LocalStepsDistribution::kGeometric;
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  EXPECT_LT(LargestError(SumOf(WeightsOf(result)), ExpectedSum(run)), 2e-4);
+}
+
+TEST(SwarmPlaneTest, Drains_InBetween_LeaveNothingPending) {
+  PeerRun run = Swarm(4, 2, 42, 8);
+  run.drain_period = 7;
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  ASSERT_EQ(result.drains[0].size(), 5U);
+  for (std::size_t d = 0; d < 5; ++d) {
+    PeerRun until = run;
+    until.iterations = 7 * static_cast<std::int64_t>(d + 1);
+    std::vector<std::vector<float>> weights;
+    for (const std::vector<PeerSnapshot>& snapshots : result.drains) weights.push_back(snapshots[d].weights);
+    EXPECT_LT(LargestError(SumOf(weights), ExpectedSum(until)), 2e-4) << d;
+  }
+}
+
+TEST(SwarmPlaneTest, Resume_GoesOnWhereItWas) {
+  PeerRun run = Swarm(3, 4, 22, 8);
+  run.finish = false;
+  const PeerResult first = RunPeers(run);
+  ExpectAllOk(first);
+  PeerRun rest = run;
+  rest.first_iteration = 23;
+  rest.iterations = 20;
+  rest.finish = true;
+  rest.resume_workers = first.workers;
+  rest.resume_planes = first.Planes();
+  rest.after_iteration = nullptr;
+  const PeerResult second = RunPeers(rest);
+  ExpectAllOk(second);
+  PeerRun all = run;
+  all.iterations = 42;
+  EXPECT_LT(LargestError(SumOf(WeightsOf(second)), ExpectedSum(all)), 2e-4);
+
+  rest.resume_planes[1][0].values.pop_back();
+  const PeerResult refused = RunPeers(rest);
+  EXPECT_EQ(refused.status[1].code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.status[1].message().find("swarm_counters"), std::string::npos) << refused.status[1];
+}
+
+TEST(SwarmPlaneTest, CountersOfASavedState_NeverGoBack) {
+  PeerRun run = Swarm(2, 1, 20, 8);
+  run.drain_period = 5;
+  run.finish = false;
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  for (const std::vector<PeerSnapshot>& snapshots : result.drains) {
+    double before = 0;
+    for (const PeerSnapshot& snapshot : snapshots) {
+      const std::vector<float> counters = ValuesOf(snapshot.tensors, "swarm_counters");
+      ASSERT_EQ(counters.size(), 16U);
+      double next_key = 0;  // 16 bits a float, from the lowest
+      for (std::size_t part = 4; part-- > 0;) next_key = 65536 * next_key + static_cast<double>(counters[part]);
+      EXPECT_GT(next_key, before);
+      before = next_key;
+    }
+  }
+}
+
+// SlowMo's outer step on each round's displacement d: u <- m u - d / gamma, displacement -rate gamma u.
+TEST(SwarmPlaneTest, SlowMomentum_StepsTheDisplacements) {
+  PeerRun run = Swarm(3, 4, 40, 0);
+  run.options.slow_momentum = 0.5;
+  run.options.slow_rate = 0.8;
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  const std::vector<float> initial = ToyWeights(ToyCount(kLayers), 7);
+  std::vector<double> expected(initial.size());
+  for (int k = 0; k < 3; ++k) {
+    std::vector<double> u(initial.size()), displacement(initial.size());
+    for (std::size_t i = 0; i < u.size(); ++i) expected[i] += static_cast<double>(initial[i]);
+    for (std::int64_t t = 1; t <= run.iterations; ++t) {
+      const std::vector<float> noise = NoiseOf(k, t);
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        displacement[i] -= static_cast<double>(kRate) * static_cast<double>(noise[i]);
+        if (t % 4 != 0) continue;
+        u[i] = 0.5 * u[i] - displacement[i] / static_cast<double>(kRate);
+        expected[i] -= 0.8 * static_cast<double>(kRate) * u[i];
+        displacement[i] = 0;
+      }
+    }
+  }
+  EXPECT_LT(LargestError(SumOf(WeightsOf(result)), expected), 5e-4);
+}
+
+TEST(SwarmPlaneTest, IterationsWithoutSamples_CountForTheSchedule) {
+  PeerRun run = Swarm(2, 2, 20, 8);
+  run.gradient = [](ToyWorker& worker, std::int64_t t) {
+    worker.gradients = NoiseOf(worker.index, t);
+    return std::int64_t{t % 2};
+  };
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  for (const ToyWorker& worker : result.workers) EXPECT_EQ(worker.steps, 10 * 4);  // layers with floats
+  std::int64_t rounds = 0;
+  for (const std::vector<IterationRecord>& records : result.records) {
+    for (const IterationRecord& record : records) rounds += record.stall > Duration::zero() ? 1 : 0;
+  }
+  EXPECT_EQ(rounds, 2 * 10);
+}
+
+TEST(SwarmPlaneTest, SmallestModels_Train) {
+  for (const std::vector<std::int64_t>& layers : {std::vector<std::int64_t>{0, 1, 0}, {3}, {0}}) {
+    PeerRun run = Swarm(3, 1, 20, 8);
+    run.shape.layers = layers;
+    run.gradient = [](ToyWorker& worker, std::int64_t t) {
+      for (float& gradient : worker.gradients) gradient = static_cast<float>(t % 3 - 1);
+      return std::int64_t{1};
+    };
+    ExpectAllOk(RunPeers(run));
+  }
+}
+
+TEST(SwarmPlaneTest, GradientThatIsNotANumber_ReachesNoOtherWorker) {
+  PeerRun run = Swarm(4, 2, 60, 8);
+  run.gradient = [](ToyWorker& worker, std::int64_t t) {
+    worker.gradients = NoiseOf(worker.index, t);
+    if (worker.index == 1 && t == 11) worker.gradients[3] = std::numeric_limits<float>::quiet_NaN();
+    if (worker.index == 1 && t == 31) worker.gradients[7000 - 600] = std::numeric_limits<float>::infinity();
+    return std::int64_t{1};
+  };
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  for (const ToyWorker& worker : result.workers) EXPECT_TRUE(AllFinite(worker.weights)) << worker.index;
+  EXPECT_GE(CountOf(result, 1, "not_finite"), 1);
+  for (const int other : {0, 2, 3}) EXPECT_EQ(CountOf(result, other, "not_finite"), 0) << other;
+}
+
+TEST(SwarmPlaneTest, RankThatDies_IsLeftBehind) {
+  PeerRun run = Swarm(4, 1, 60, 8);
+  const auto await = run.after_iteration;
+  run.after_iteration = [await](int worker, std::int64_t t, LoopbackNetwork& network) -> Status {
+    if (worker == 2 && t == 20) {
+      network.Kill(2);
+      return UnavailableError("killed");
+    }
+    return t < 20 ? await(worker, t, network) : OkStatus();
+  };
+  const PeerResult result = RunPeers(run);
+  for (const int survivor : {0, 1, 3}) {
+    EXPECT_TRUE(result.status[static_cast<std::size_t>(survivor)].ok())
+        << result.status[static_cast<std::size_t>(survivor)];
+    EXPECT_GT(CountOf(result, survivor, "averaged"), 0);
+    EXPECT_TRUE(AllFinite(result.workers[static_cast<std::size_t>(survivor)].weights));
+  }
+}
+
+TEST(SwarmPlaneTest, RankThatStandsStill_CostsOneDeadlineAndIsThenLeftOut) {
+  PeerRun run = Swarm(4, 1, 60, 8);
+  run.options.exchange_timeout = std::chrono::milliseconds(50);
+  run.options.peer_timeout = std::chrono::milliseconds(500);
+  run.after_iteration = [](int worker, std::int64_t t, LoopbackNetwork& network) {
+    if (worker == 2 && t == 20) network.Cut(2);
+    return worker == 2 ? OkStatus() : AwaitExchanges(worker, t, 1, network);
+  };
+  const PeerResult result = RunPeers(run);
+  for (const int other : {0, 1, 3}) {
+    EXPECT_EQ(result.records[static_cast<std::size_t>(other)].size(), 60U);
+    EXPECT_LE(CountOf(result, other, "timeout"), 1) << other;
+    EXPECT_GE(CountOf(result, other, "averaged"), 15) << other;
+    // Only the end needs all.
+    const Status& status = result.status[static_cast<std::size_t>(other)];
+    EXPECT_FALSE(status.ok());
+    EXPECT_TRUE(AllFinite(result.workers[static_cast<std::size_t>(other)].weights));
+  }
+}
+
+TEST(SwarmPlaneTest, Records_HaveTheBytesOfTheInteractions) {
+  const PeerRun run = Swarm(3, 1, 40, 8);
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  const Quantizer quantizer({.bits = 8, .rotation = false, .seed = 1}, static_cast<std::size_t>(ToyCount(kLayers)));
+  const auto cell = static_cast<std::int64_t>(quantizer.delta_bytes()) + 16;
+  for (const std::vector<IterationRecord>& records : result.records) {
+    std::int64_t sent = 0, pushed = 0, transfers = 0;
+    for (const IterationRecord& record : records) {
+      sent += record.sent_bytes;
+      for (const TransferRecord& transfer : record.transfers) {
+        pushed += transfer.push_bytes;
+        transfers += transfer.push_bytes > 0 ? 1 : 0;
+      }
+    }
+    EXPECT_GE(sent, pushed);
+    EXPECT_GE(pushed, transfers * 8);
+    EXPECT_GT(transfers, 5);
+    EXPECT_LE(pushed, transfers * (cell + 16 + 4 * 16));
+  }
+  EXPECT_EQ(result.statistics[0].mechanism, "service");
+  EXPECT_FALSE(result.statistics[0].mechanism_reason.empty());
+}
+
+TEST(SwarmPlaneTest, StartingWeightsThatAreNotFinite_AreRefused) {
+  PeerRun run = Swarm(2, 1, 2, 8);
+  run.options.peer_timeout = std::chrono::milliseconds(500);
+  run.perturb = [](int worker, std::vector<float>& weights) {
+    if (worker == 1) weights[5] = std::numeric_limits<float>::quiet_NaN();
+  };
+  const PeerResult result = RunPeers(run);
+  EXPECT_EQ(result.status[1].code(), StatusCode::kInvalidArgument) << result.status[1];
+  EXPECT_FALSE(result.status[0].ok());
+}
 
 }  // namespace
 }  // namespace weft
