@@ -115,6 +115,7 @@ std::string AsMatrix(const Topology& topology) {
 
 std::string TopologyPicture(TopologyType type, const Topology& topology) {
   if (type == TopologyType::kTorus && ColumnsOfTorus(topology) <= kMostGridColumns) return AsGrid(topology);
+  if (topology.nodes() == 1) return "0\n";
   if (topology.nodes() <= kMostOnEllipse) return OnEllipse(topology);
   if (topology.nodes() <= kMostInMatrix) return AsMatrix(topology);
   return "More than " + std::to_string(kMostInMatrix) + " nodes are drawn by --dot and --svg only.\n";

@@ -54,6 +54,12 @@ TEST(TopologyCommandTest, Json_HasFactsAndNeighbours) {
   EXPECT_EQ(ring["neighbours"][0], (std::vector<int>{1, 5}));
 }
 
+TEST(TopologyCommandTest, MostNodes_HoldTheClosedForm) {
+  EXPECT_NEAR(Json("hypercube --nodes 1024")["lambda2"].get<double>(), 2, 1e-9);
+  EXPECT_NEAR(Json("complete --nodes 1024")["lambda2"].get<double>(), 1024, 1e-9);
+  EXPECT_NEAR(Json("torus --nodes 1024")["lambda2"].get<double>(), 2 - 2 * std::cos(2 * std::numbers::pi / 32), 1e-9);
+}
+
 TEST(TopologyCommandTest, Names_AreTakenInAnyCaseWithAndWithoutHyphens) {
   for (const std::string name : {"random-regular", "RandomRegular", "RANDOMREGULAR"}) {
     EXPECT_EQ(Json(name + " --nodes 8 --degree 3")["topology"], "RandomRegular");

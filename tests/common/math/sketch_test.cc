@@ -67,7 +67,7 @@ struct Shape {
   std::function<Models(std::mt19937&)> make;
 };
 
-constexpr std::size_t kSize = 50'000;
+constexpr std::size_t kSize = 20'000;
 constexpr int kNodes = 4;
 
 Models Filled(const std::function<float(int node, std::size_t i)>& value) {
@@ -94,7 +94,7 @@ std::vector<Shape> Shapes() {
        }},
       {"TwoCoordinates",
        [](std::mt19937&) {
-         return Filled([](int node, std::size_t i) { return node == 0 && (i == 5 || i == 40'000) ? 1.0F : 0.0F; });
+         return Filled([](int node, std::size_t i) { return node == 0 && (i == 5 || i == 15'000) ? 1.0F : 0.0F; });
        }},
       {"SamePlaceOfEveryBlock",
        [](std::mt19937&) {
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SketchErrorTest, testing::ValuesIn(Shapes()),
 
 // Two coordinates of different blocks share a bucket with probability 1/4096, whatever their places.
 TEST(SketchTest, SketchOf_TwoCoordinates_CollideAsSeldomAsTheBoundNeeds) {
-  constexpr int kSeeds = 5120;
+  constexpr int kSeeds = 2048;
   for (const auto& [a, b] : {std::pair<std::size_t, std::size_t>{0, 4096}, {4095, 4097}, {100, 8000}}) {
     int collisions = 0;
     std::vector<float> x(8192, 0);
@@ -155,7 +155,7 @@ TEST(SketchTest, SketchOf_TwoCoordinates_CollideAsSeldomAsTheBoundNeeds) {
       for (const double bucket : Sketch(x, static_cast<std::uint64_t>(seed))) used += bucket != 0 ? 1 : 0;
       collisions += used == 1 ? 1 : 0;
     }
-    EXPECT_LE(collisions, 8);  // 1.25 expected
+    EXPECT_LE(collisions, 5);  // half a one expected
   }
 }
 
