@@ -37,7 +37,7 @@ DpsgdWorker::DpsgdWorker(const PeerPlaneParts& parts)
 }
 
 DpsgdWorker::Exchange DpsgdWorker::Start(const FloatRange& range, std::span<const float> own, int channel,
-                                         PeerExchange::Memory memory) {
+                                         const PeerExchange::Memory& memory) {
   Exchange exchange{.sends = {}, .receives = {}, .iteration = iteration_};
   const std::string what = "the model of iteration " + std::to_string(iteration_);
   const Tag tag = TagOf(channel, iteration_);

@@ -50,7 +50,7 @@ class DpsgdWorker : public PeerWorker {
   };
 
   bool adapts_first() const { return options_.order == CombineOrder::kAdaptThenCombine; }
-  Exchange Start(const FloatRange& range, std::span<const float> own, int channel, PeerExchange::Memory memory);
+  Exchange Start(const FloatRange& range, std::span<const float> own, int channel, const PeerExchange::Memory& memory);
   // Waits for the exchange, and puts sum_j W_ij x_j over the range in place of `own`.
   Status Combine(Exchange& exchange, const FloatRange& range, std::span<float> own, int group);
   void StepSlowly(const FloatRange& range, std::int64_t iteration);

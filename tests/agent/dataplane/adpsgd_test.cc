@@ -2,13 +2,18 @@
 // makes nobody wait for anybody's computation.
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
-#include <thread>
+#include <memory>
+#include <numeric>
+#include <random>
 #include <tuple>
 #include <vector>
 
+#include "agent/core/sampler.h"
+#include "agent/dataplane/adpsgd_model.h"
 #include "agent/transport/random_delay.h"
 #include "common/mutex.h"
 #include "tests/agent/dataplane/peer_cluster.h"
@@ -104,6 +109,51 @@ TEST(Adpsgd, RepliesThatComeAfterTheTimeOut_StillKeepTheSum) {
   EXPECT_GT(Total(result, "averaged"), 0);
   const std::vector<double> expected = PutIn(4), sum = SumOfWeights(result);
   for (std::size_t f = 0; f < sum.size(); ++f) EXPECT_NEAR(sum[f], expected[f], 1e-4);
+}
+
+// The worst staleness there is: all begin at once, each is served in random order, and all replies come after that.
+TEST(AdpsgdModel, AllBeginAtOnce_KeepsTheSumAndContracts) {
+  constexpr int kNodes = 8, kRounds = 20;
+  const Topology complete = Topology::Make({}, kNodes, 1).value();
+  std::vector<std::unique_ptr<AdpsgdModel>> models;
+  for (int k = 0; k < kNodes; ++k) {
+    std::vector<float> weights(1000);
+    Spread(k, weights);
+    models.push_back(std::make_unique<AdpsgdModel>(weights));
+  }
+  const auto read = [&] {
+    std::vector<std::vector<float>> all(kNodes, std::vector<float>(1000));
+    for (std::size_t k = 0; k < kNodes; ++k) models[k]->Read(all[k]);
+    return all;
+  };
+  const auto variance = [](const std::vector<std::vector<float>>& all) {
+    const std::vector<double> sum = SumOf(all);
+    double squares = 0;
+    for (const std::vector<float>& model : all) {
+      for (std::size_t f = 0; f < sum.size(); ++f) {
+        squares += std::pow(static_cast<double>(model[f]) - sum[f] / kNodes, 2);
+      }
+    }
+    return squares;
+  };
+  const std::vector<std::vector<float>> before = read();
+  std::mt19937 random(3);
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const std::vector<std::vector<float>> sent = read();
+    std::vector<std::vector<float>> replies = sent;
+    std::vector<std::size_t> order(kNodes);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::shuffle(order, random);
+    for (const std::size_t i : order) {
+      const int partner = DrawPartner(complete, 9, static_cast<int>(i), round);
+      EXPECT_TRUE(models[static_cast<std::size_t>(partner)]->AverageWith(sent[i], replies[i]));
+    }
+    for (std::size_t i = 0; i < kNodes; ++i) models[i]->ApplyReply(replies[i], sent[i]);
+  }
+  const std::vector<std::vector<float>> after = read();
+  const std::vector<double> expected = SumOf(before), sum = SumOf(after);
+  for (std::size_t f = 0; f < sum.size(); ++f) EXPECT_NEAR(sum[f], expected[f], 2e-5);
+  EXPECT_LT(variance(after), 1e-3 * variance(before));
 }
 
 // Every step moves every float by the same, whatever the model is.
