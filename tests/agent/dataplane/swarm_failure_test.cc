@@ -297,5 +297,40 @@ TEST(SwarmTrafficTest, Interaction_Takes5AndKOperations) {
   }
 }
 
+// docs/format/swarm-registers.md
+TEST(SwarmLayoutTest, Example_IsTheDocumentations) {
+  SwarmNodes swarm({.nodes = 2}, {1, 2});
+  swarm.StepAndPublish(1, {2, 2});
+  EXPECT_EQ(swarm[1].Interact(0), InteractionEnd::kAveraged);
+  const std::span<const std::byte> memory = swarm.registers(0).local();
+  ASSERT_EQ(memory.size(), 1408U);
+  const std::vector<std::pair<std::size_t, std::uint64_t>> words = {
+      {0, 1},
+      {8, 2},
+      {24, 0x0000b63dfc000101},
+      {256, 1},
+      {264, 0x000002015a514657},
+      {272, 0xddc2d77200000000},
+      {288, 2},
+      {328, 0x400000003f800000},
+      {336, 0x5a9ca97cd6d7407f},
+      {344, 1},
+      {512, 0x0001000000000000},
+      {520, 0x000001015a514657},
+      {528, 0xddc2d77200000001},
+      {536, 2},
+      {544, 2},
+      {584, 0x3f8000003f800000},
+      {592, 0x0fed9e3eeab63dfc},
+  };
+  std::size_t at = 0;
+  for (const auto& [offset, word] : words) {
+    for (; at < offset; at += kWordBytes) EXPECT_EQ(LoadWord(memory, at), 0U) << at;
+    EXPECT_EQ(LoadWord(memory, offset), word) << offset;
+    at = offset + kWordBytes;
+  }
+  for (; at < memory.size(); at += kWordBytes) EXPECT_EQ(LoadWord(memory, at), 0U) << at;
+}
+
 }  // namespace
 }  // namespace weft

@@ -125,7 +125,8 @@ TEST(SwarmVarianceFloorTest, Quantization_WithoutNoise_LetsVarianceFallToItsFloo
 // With noise, its Gamma is a multiple of the oracle's (docs/design/swarm.md has the measured ones).
 TEST(SwarmVarianceFloorTest, Quantization_WithNoise_AddsWhatItsBitsSay) {
   constexpr std::size_t kFloats = 4096;
-  const std::vector<std::pair<int, double>> largest_of_bits = {{2, 3.5}, {3, 3}, {4, 1.3}, {8, 1.1}, {16, 1.1}};
+  const std::vector<std::pair<int, double>> largest_of_bits = {{0, 1.1}, {2, 3.5}, {3, 3},
+                                                               {4, 1.3}, {8, 1.1}, {16, 1.1}};
   for (const auto& [bits, largest] : largest_of_bits) {
     std::vector<double> samples;
     for (std::uint64_t run = 0; run < 8; ++run) {
