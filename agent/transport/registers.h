@@ -3,10 +3,10 @@
 //
 // Three mechanisms give the same semantics; a probe at start-up picks one (docs/design/transport.md):
 //   shared memory    all ranks are on one host: loads, stores and processor atomics; no other process has to run
-//   one-sided        MPI's windows, request-based calls; where the probe finds that the hardware does not progress
-//   them,
-//                    the ranks' progress threads do
-//   service          requests to the peer's transport thread, where one-sided calls are broken, and on the loopback
+//   one-sided        MPI's windows, by calls that give a request; where the hardware does not carry them out, the
+//                    ranks' progress threads do
+//   service          requests to the peer's transport thread, where one-sided calls are broken or could hang, and on
+//                    the loopback by default
 //
 // Atomicity: 8-byte words that are 8-byte aligned are read and written whole, and FetchOp is atomic among all FetchOps
 // on that word and, by the owner, local FetchOps (rank() as target). Nothing wider is atomic: a Get that meets a Put or
@@ -15,8 +15,10 @@
 //
 // An operation may take for ever (its peer stands still): a caller that has waited long enough lets it go, and it ends
 // later. The operation shares ownership of its buffer for that. All functions may be called from any thread; `done`
-// runs once, on the transport's thread, or on the calling one before the call returns (shared memory), and is short.
-// Errors of `done`: UNAVAILABLE (the peer is gone, named), CANCELLED (Transport::Abort).
+// runs once, on the transport's thread, or on the calling one before the call returns (shared memory, and a rank's own
+// under the service), and is short.
+// Errors of `done`: UNAVAILABLE (the peer is gone, named, or the service's request was lost, and nothing was done),
+// CANCELLED (Transport::Abort). A rank may let its registers go before others do, which still reach its memory.
 #pragma once
 
 #include <cstddef>

@@ -38,9 +38,12 @@ void FillPlace(Offer& offer) {
 Result<std::unique_ptr<SharedSegment>> Accept(const Offer& offer) {
   Offer mine;
   FillPlace(mine);
-  if (std::strcmp(mine.host, offer.host) != 0 || std::strcmp(mine.network, offer.network) != 0) {
-    return UnimplementedError(std::string("it is on host ") + mine.host + " (" + mine.network + "), rank 0 on " +
-                              offer.host + " (" + offer.network + ")");
+  if (std::strcmp(mine.host, offer.host) != 0) {
+    return UnimplementedError(std::string("it is on host ") + mine.host + ", rank 0 on " + offer.host);
+  }
+  if (std::strcmp(mine.network, offer.network) != 0) {
+    return UnimplementedError(std::string("it is in network namespace ") + mine.network + ", rank 0 in " +
+                              offer.network);
   }
   return SharedSegment::Open(offer.address);
 }

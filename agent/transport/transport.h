@@ -44,7 +44,8 @@ class Transport {
   virtual void AllReduce(std::span<float> data, int ranks, Completion done) = 0;
 
   // Registers of the `ranks` first ranks (registers.h), which all call it and wait for each other until `deadline`;
-  // they outlive the registers. DEADLINE_EXCEEDED; UNIMPLEMENTED, see the options.
+  // the transport outlives the registers. DEADLINE_EXCEEDED names a rank that did not come; UNIMPLEMENTED, see the
+  // options; RESOURCE_EXHAUSTED after 1,000 of them.
   virtual Result<std::unique_ptr<Registers>> MakeRegisters(const RegistersOptions& options, TimePoint deadline) = 0;
 
   // Ends every operation in flight, and every later one, with CANCELLED and `cause`'s message. When it returns, all

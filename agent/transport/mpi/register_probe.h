@@ -4,7 +4,7 @@
 // First the targets' progress threads make no MPI call for 50 ms, and the others read and change words of theirs. If
 // that ends meanwhile, the network's hardware does it: one-sided. If even a call does not return meanwhile, a peer that
 // stands still would hold up operations with all others: service. Else both ways are timed with the targets' threads
-// running, and the faster one is taken.
+// running, and one-sided calls are taken when they are twice as fast.
 #pragma once
 
 #include <memory>
