@@ -72,7 +72,11 @@ void CopyFloats(const float* from, std::size_t count, std::span<std::byte> out, 
 }  // namespace
 
 Quantizer::Quantizer(const QuantizerOptions& options, std::size_t count, LatticeVectors vectors)
-    : options_(options), count_(count), vectors_(vectors), layout_(options, count), x_(kBlock), y_(kBlock) {
+    : options_(options),
+      count_(count),
+      vectors_(vectors),
+      layout_(options, count),
+      scratch_(kBlock * sizeof(float) / sizeof(Line)) {
   if (options_.bits == 0) options_.rotation = false;
   codes_.resize(2 * kBlock);
   k_.resize(kBlock);
@@ -86,17 +90,17 @@ Rotation Quantizer::RotationOf(std::size_t block) const {
   return {.key = RotationKey(options_.seed, block), .m = layout_.Coordinates(block), .vectors = vectors_};
 }
 
-const float* Quantizer::Prepare(std::size_t block, const float* x, std::vector<float>& own) const {
+const float* Quantizer::Prepare(std::size_t block, const float* x, float* own) const {
   x += block * kBlock;
   if (InPlace(block)) return x;
   const std::size_t floats = layout_.Floats(block), coordinates = layout_.Coordinates(block);
   if (floats < coordinates) {
-    std::copy_n(x, floats, own.data());
-    std::fill_n(own.data() + floats, coordinates - floats, 0.0F);
-    x = own.data();
+    std::copy_n(x, floats, own);
+    std::fill_n(own + floats, coordinates - floats, 0.0F);
+    x = own;
   }
-  if (options_.rotation) Rotate(RotationOf(block), x, own.data());
-  return own.data();
+  if (options_.rotation) Rotate(RotationOf(block), x, own);
+  return own;
 }
 
 void Quantizer::Restore(std::size_t block, float* z, float* x) const {
@@ -155,7 +159,7 @@ Status Quantizer::EncodeDelta(std::span<const float> x, DitherKey key, std::span
   if (options_.bits == 0) {
     ClearGap(out, kCodeHeaderBytes, layout_.DeltaCodes(0));
     for (std::size_t block = 0; block < blocks(); ++block) {
-      WEFT_RETURN_IF_ERROR(CheckedMagnitude(block, Prepare(block, x.data(), x_), x.data()).status());
+      WEFT_RETURN_IF_ERROR(CheckedMagnitude(block, Prepare(block, x.data(), scratch()), x.data()).status());
       CopyFloats(x.data() + block * kBlock, layout_.Floats(block), out, layout_.LevelRange(block, 0));
     }
     if (x.data() != decoded.data()) std::copy(x.begin(), x.end(), decoded.begin());
@@ -165,13 +169,13 @@ Status Quantizer::EncodeDelta(std::span<const float> x, DitherKey key, std::span
   const std::uint64_t message_key =
       MessageKey(options_.seed, static_cast<std::uint32_t>(CodeKind::kDelta), key.writer, key.version);
   for (std::size_t block = 0; block < blocks(); ++block) {
-    const float* z = Prepare(block, x.data(), x_);
+    const float* z = Prepare(block, x.data(), scratch());
     WEFT_ASSIGN_OR_RETURN(const std::uint32_t magnitude, CheckedMagnitude(block, z, x.data()));
     const Lattice lattice = LatticeOf(block, DeltaScale(Value(magnitude), options_.bits), message_key);
     Store(out, DeltaHeader(block), lattice.scale);
     std::byte* plane = out.data() + layout_.DeltaCodes(block);
     std::byte* codes = CodesFor(plane, options_.bits);
-    float* result = InPlace(block) ? decoded.data() + block * kBlock : y_.data();
+    float* result = InPlace(block) ? decoded.data() + block * kBlock : scratch();
     EncodeDeltaBlock(lattice, z, codes, result);
     if (!InPlace(block)) Restore(block, result, decoded.data());
     if (codes != plane) PackPlane(codes, lattice.count, options_.bits, plane);
@@ -189,7 +193,8 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
     }
     for (std::size_t block = 0; block < blocks(); ++block) {
       WEFT_RETURN_IF_ERROR(LoadRaw(block, message.subspan(layout_.DeltaCodes(block))));
-      for (std::size_t i = 0; i < layout_.Floats(block); ++i) sum[block * kBlock + i] += x_[i];
+      const float* x = scratch();
+      for (std::size_t i = 0; i < layout_.Floats(block); ++i) sum[block * kBlock + i] += x[i];
     }
     return OkStatus();
   }
@@ -206,9 +211,9 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
       AddDeltaBlock(lattice, codes, to);
       continue;
     }
-    DecodeDeltaBlock(lattice, codes, x_.data());
-    if (options_.rotation) Unrotate(RotationOf(block), x_.data(), x_.data());
-    const float* delta = x_.data();
+    DecodeDeltaBlock(lattice, codes, scratch());
+    if (options_.rotation) Unrotate(RotationOf(block), scratch(), scratch());
+    const float* delta = scratch();
     const std::size_t floats = layout_.Floats(block);
     for (std::size_t i = 0; i < floats; ++i) to[i] += delta[i];
   }
@@ -239,7 +244,7 @@ Status Quantizer::EncodeRegister(std::span<const float> x, DitherKey key, std::s
   const std::size_t headers_end = options_.bits == 0 ? kCodeHeaderBytes : RegisterHeader(blocks());
   ClearGap(out, headers_end, blocks() == 0 ? register_bytes() : layout_.LevelRange(0, 0).offset);
   for (std::size_t block = 0; block < blocks(); ++block) {
-    const float* z = Prepare(block, x.data(), x_);
+    const float* z = Prepare(block, x.data(), scratch());
     WEFT_ASSIGN_OR_RETURN(const std::uint32_t magnitude, CheckedMagnitude(block, z, x.data()));
     CopyFloats(x.data() + block * kBlock, layout_.Floats(block), out, layout_.LevelRange(block, levels() - 1));
     if (options_.bits == 0) continue;
@@ -265,8 +270,8 @@ void Quantizer::DecodeLowDigits(std::span<const std::byte> prefix, std::uint64_t
     const Lattice lattice = LatticeOf(block, Load<float>(prefix, RegisterHeader(block)), key);
     const std::byte* codes =
         Unpacked(prefix.data() + layout_.LevelRange(block, 0).offset, lattice.count, options_.bits);
-    const float* z = Prepare(block, y.data(), y_);
-    float* result = InPlace(block) ? x.data() + block * kBlock : x_.data();
+    const float* z = Prepare(block, y.data(), scratch());
+    float* result = InPlace(block) ? x.data() + block * kBlock : scratch();
     const DecodedBlock decoded = DecodeRegisterBlock(lattice, codes, z, result);
     if (!InPlace(block)) Restore(block, result, x.data());
     if (!Matches(prefix, block, decoded)) failed->push_back(block);
@@ -299,8 +304,8 @@ Status Quantizer::DecodeRegister(std::span<const std::byte> prefix, std::span<co
 
 Status Quantizer::LoadRaw(std::size_t block, std::span<const std::byte> raw) {
   const std::size_t floats = layout_.Floats(block);
-  std::memcpy(x_.data(), raw.data(), floats * sizeof(float));
-  if (LargestMagnitude(vectors_, x_.data(), floats) < std::bit_cast<std::uint32_t>(kLargestCoordinate))
+  std::memcpy(scratch(), raw.data(), floats * sizeof(float));
+  if (LargestMagnitude(vectors_, scratch(), floats) < std::bit_cast<std::uint32_t>(kLargestCoordinate))
     return OkStatus();
   return DataLossError("quantized message: a float in block " + std::to_string(block) +
                        " is NaN, infinite or too large");
@@ -311,14 +316,14 @@ Status Quantizer::DecodeRaw(std::size_t block, std::span<const std::byte> raw, s
   const std::size_t floats = layout_.Floats(block);
   WEFT_RETURN_IF_ERROR(LoadRaw(block, raw));
   if (distance != nullptr) {
-    std::vector<float>& difference = y_;
-    for (std::size_t i = 0; i < floats; ++i) difference[i] = x_[i] - y[block * kBlock + i];
-    std::fill(difference.begin() + static_cast<std::ptrdiff_t>(floats), difference.end(), 0.0F);
+    float* difference = scratch();
     const std::size_t coordinates = layout_.Coordinates(block);
-    if (options_.rotation) Rotate(RotationOf(block), difference.data(), difference.data());
-    *distance = Distance(block, Value(LargestMagnitude(vectors_, difference.data(), coordinates)));
+    for (std::size_t i = 0; i < floats; ++i) difference[i] -= y[block * kBlock + i];
+    std::fill_n(difference + floats, coordinates - floats, 0.0F);
+    if (options_.rotation) Rotate(RotationOf(block), difference, difference);
+    *distance = Distance(block, Value(LargestMagnitude(vectors_, difference, coordinates)));
   }
-  std::copy_n(x_.data(), floats, x.data() + block * kBlock);
+  std::memcpy(x.data() + block * kBlock, raw.data(), floats * sizeof(float));
   return OkStatus();
 }
 
@@ -357,9 +362,9 @@ Result<bool> Quantizer::DecodeBlock(std::span<const std::byte> prefix, std::size
     const std::byte* plane = Unpacked(planes[static_cast<std::size_t>(l)].data(), lattice.count, width);
     AddDigits(plane, lattice.count, width, l == 0 ? 0 : layout_.LevelBits(l - 1), codes.data());
   }
-  const float* z = Prepare(block, y.data(), y_);
-  const DecodedBlock decoded = DecodeLevelBlock(lattice, layout_.LevelBits(level), codes.data(), z, x_.data());
-  Restore(block, x_.data(), x.data());
+  const float* z = Prepare(block, y.data(), scratch());
+  const DecodedBlock decoded = DecodeLevelBlock(lattice, layout_.LevelBits(level), codes.data(), z, scratch());
+  Restore(block, scratch(), x.data());
   if (distance != nullptr) *distance = Distance(block, decoded.distance);
   return Matches(prefix, block, decoded);
 }

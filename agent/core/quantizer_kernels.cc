@@ -322,12 +322,13 @@ DecodedBlock DecodeLevelBlock(const Lattice& lattice, int code_bits, const std::
     const double u = std::ldexp(static_cast<double>(h >> width.bits()), -width.fraction()) - 0.5;
     const double known = codes[j] - u;
     const double number = known + step * std::nearbyint((y[j] / static_cast<double>(lattice.scale) - known) / step);
-    x[j] = static_cast<float>(number * lattice.scale);
+    const auto value = static_cast<float>(number * lattice.scale);
+    const float distance = std::abs(value - y[j]);
+    x[j] = value;
     // A number beyond what an encoder writes is wrong, and might not fit.
     const double wraps = std::floor(number / q + 0.5);
     const bool fits = wraps > -0x1p30 && wraps < 0x1p30;
     result.hash += static_cast<std::uint32_t>(fits ? static_cast<std::int32_t>(wraps) : 0) * h;
-    const float distance = std::abs(x[j] - y[j]);
     // Written so that NaN stays.
     result.distance = distance <= result.distance ? result.distance : distance;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/cli/run_weft.h"
 
@@ -30,6 +31,36 @@ TEST(BenchModel, UnknownModel_IsBadInput) {
   const CommandOutcome outcome = RunWeft("bench model --model alexnet");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("alexnet is none of"));
+}
+
+TEST(BenchQuantizer, AsJson_ForOneWidth_HasRatiosToTheCopyOfTheSameFloats) {
+  const CommandOutcome outcome = RunWeft("bench quantizer --bits 4 --bytes 40000 --seconds 0.01 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json cases = nlohmann::json::parse(outcome.out)["cases"];
+  ASSERT_EQ(cases.size(), 2U);
+  for (const nlohmann::json& one : cases) {
+    EXPECT_EQ(one["bytes"], 40000);
+    EXPECT_EQ(one["bits"], 4);
+    const auto copy = one["memcpy_seconds"].get<double>();
+    for (const std::string name : {"encode_delta", "add_delta", "encode_register", "decode_register"}) {
+      const auto seconds = one[name + "_seconds"].get<double>();
+      EXPECT_GT(seconds, 0) << name;
+      EXPECT_NEAR(one[name + "_ratio"].get<double>(), copy / seconds, 1e-9 * copy / seconds) << name;
+    }
+  }
+  EXPECT_EQ(cases[0]["rotation"], false);
+  EXPECT_EQ(cases[1]["rotation"], true);
+  // Two blocks of 2048 bytes and one filled up to 1856 coordinates, or to 2048 with rotation, behind a header of 64.
+  EXPECT_EQ(cases[0]["delta_bytes"], 64 + 2 * 2048 + 928);
+  EXPECT_EQ(cases[1]["delta_bytes"], 64 + 2 * 2048 + 1024);
+}
+
+TEST(BenchQuantizer, WidthOrSizeOutOfRange_IsBadInput) {
+  for (const std::string arguments : {"--bits 1", "--bits 17", "--bytes 3"}) {
+    const CommandOutcome outcome = RunWeft("bench quantizer --seconds 0.01 " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(arguments.substr(0, arguments.find(' ')))) << arguments;
+  }
 }
 
 }  // namespace
