@@ -22,6 +22,9 @@ constexpr float kDistanceMargin = 1 + 0x1p-19F;
 // s >= 2^-20 max|x|: k then has 22 bits.
 constexpr float kScaleFloor = 0x1p-20F;
 
+// Vectors from here on do not stay in a cache until they are used: their rotated blocks are written past it.
+constexpr std::size_t kCachedFloats = std::size_t{4} << 20U;
+
 float Value(std::uint32_t magnitude) { return std::bit_cast<float>(magnitude); }
 
 // s such that |x| / s stays below (q - 1) / 2 by more than a rounding: the edge belongs to both q/2 and -q/2.
@@ -35,6 +38,10 @@ float RegisterScale(float largest, float y_max, const QuantizerOptions& options)
   const auto steps = static_cast<float>((1 << options.bits) - 1);
   const float distance = y_max * kDistanceMargin + largest * (options.rotation ? kRotationMargin : kArithmeticMargin);
   return std::max({2 * distance / steps, largest * kScaleFloor, kSmallestScale});
+}
+
+void AddFloats(const float* from, std::size_t count, float* sum) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] += from[i];
 }
 
 template <typename T>
@@ -106,12 +113,16 @@ const float* Quantizer::Prepare(std::size_t block, const float* x, float* own) c
 void Quantizer::Restore(std::size_t block, float* z, float* x) const {
   const std::size_t floats = layout_.Floats(block);
   x += block * kBlock;
-  if (options_.rotation && floats == layout_.Coordinates(block)) {
+  if (options_.rotation && floats == layout_.Coordinates(block) && count_ < kCachedFloats) {
     Unrotate(RotationOf(block), z, x);
     return;
   }
   if (options_.rotation) Unrotate(RotationOf(block), z, z);
-  std::copy_n(z, floats, x);
+  if (count_ < kCachedFloats) {
+    std::copy_n(z, floats, x);
+  } else {
+    CopyPastCaches(z, floats, x);
+  }
 }
 
 Lattice Quantizer::LatticeOf(std::size_t block, float scale, std::uint64_t message_key) const {
@@ -193,8 +204,7 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
     }
     for (std::size_t block = 0; block < blocks(); ++block) {
       WEFT_RETURN_IF_ERROR(LoadRaw(block, message.subspan(layout_.DeltaCodes(block))));
-      const float* x = scratch();
-      for (std::size_t i = 0; i < layout_.Floats(block); ++i) sum[block * kBlock + i] += x[i];
+      AddFloats(scratch(), layout_.Floats(block), sum.data() + block * kBlock);
     }
     return OkStatus();
   }
@@ -213,9 +223,7 @@ Status Quantizer::AddDelta(std::span<const std::byte> message, std::span<float> 
     }
     DecodeDeltaBlock(lattice, codes, scratch());
     if (options_.rotation) Unrotate(RotationOf(block), scratch(), scratch());
-    const float* delta = scratch();
-    const std::size_t floats = layout_.Floats(block);
-    for (std::size_t i = 0; i < floats; ++i) to[i] += delta[i];
+    AddFloats(scratch(), layout_.Floats(block), to);
   }
   return OkStatus();
 }

@@ -1,5 +1,10 @@
 #include "agent/core/quantizer_rotation.h"
 
+#include <algorithm>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include "agent/core/quantizer_dither.h"
 
 // Whatever the vectors, each number goes through the same sums in the same order of stages.
@@ -82,6 +87,8 @@ WEFT_LATTICE_INLINE void TransformChunks(const Rotation& rotation, const float* 
       const std::size_t at = start + i * W::kLanes;
       v[i] = FloatsAt<W>(x, at);
       if constexpr (kSigned) {
+        // The next block's, which memory brings while this one is worked on.
+        __builtin_prefetch(x + at + rotation.m);
         if (i * W::kLanes % kCodeGroup == 0) signs = RotationSigns(rotation.key, at / kCodeGroup);
         Word mask;
         SignsAt<W>(signs, i * W::kLanes % kCodeGroup, &mask);
@@ -180,6 +187,20 @@ void Unrotate(const Rotation& rotation, float* z, float* x) {
   } else {
     UnrotateOf<EightLanes>(rotation, z, x);
   }
+}
+
+void CopyPastCaches(const float* from, std::size_t count, float* to) {
+#if defined(__x86_64__)
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4) _mm_stream_ps(to + i, _mm_loadu_ps(from + i));
+    for (; i < count; ++i) to[i] = from[i];
+    // Such stores are not ordered by themselves before what another thread is then told.
+    _mm_sfence();
+    return;
+  }
+#endif
+  std::copy_n(from, count, to);
 }
 
 }  // namespace weft

@@ -26,4 +26,7 @@ void Rotate(const Rotation& rotation, const float* x, float* z);
 // From z to x; they may be the same. z is overwritten.
 void Unrotate(const Rotation& rotation, float* z, float* x);
 
+// A copy to memory that is not read soon: it does not fetch the lines that it overwrites.
+void CopyPastCaches(const float* from, std::size_t count, float* to);
+
 }  // namespace weft

@@ -287,6 +287,33 @@ TEST_P(QuantizerTest, Vectors_OfEveryWidth_GiveTheSameBits) {
   }
 }
 
+TEST(QuantizerRotationTest, VectorLargerThanCaches_DecodesAsItsReaderDoes) {
+  const std::size_t count = (4U << 20U) + 5000;
+  Quantizer quantizer({.bits = 8, .rotation = true}, count);
+  std::vector<float> x(count), decoded(count), sum(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(i * 7919 % 10007) - 5000;
+  Bytes message(quantizer.delta_bytes());
+  ASSERT_TRUE(quantizer.EncodeDelta(x, {}, message, decoded).ok());
+  ASSERT_TRUE(quantizer.AddDelta(message, sum).ok());
+  EXPECT_TRUE(sum == decoded);
+  EXPECT_LT(LargestDifference(decoded, x), 1000);
+}
+
+TEST(QuantizerRotationTest, CopyPastCaches_FromAndToAnywhere_Copies) {
+  const auto x = RandomFloats(100, 1.0F, 1);
+  for (std::size_t from = 0; from < 5; ++from) {
+    for (std::size_t to = 0; to < 5; ++to) {
+      for (const std::size_t count : {0U, 1U, 4U, 63U, 90U}) {
+        std::vector<float> y(100, 9.0F);
+        CopyPastCaches(x.data() + from, count, y.data() + to);
+        for (std::size_t i = 0; i < 100; ++i) {
+          EXPECT_EQ(y[i], i >= to && i < to + count ? x[from + i - to] : 9.0F);
+        }
+      }
+    }
+  }
+}
+
 // What rotation is for: one spike among small numbers does not set the step of all.
 TEST(QuantizerRotationTest, Delta_WithASpike_HasASmallerErrorThanWithoutRotation) {
   auto x = RandomFloats(4096, 0.01F, 1);
