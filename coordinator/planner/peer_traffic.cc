@@ -106,7 +106,7 @@ Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_
       sent = size + 4;
       break;
     case StrategyType::kADPSGD:
-      sent = 2 * size;
+      sent = 2 * size + 4;
       break;
     case StrategyType::kSwarm: {
       const std::int64_t floats = FloatsOf(bytes);

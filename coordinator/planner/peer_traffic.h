@@ -32,7 +32,7 @@ Degrees DegreesOf(StrategyType strategy, const PlanRequest& request);
 //   AllReduce            the same of b + 4: a bucket carries its workers' samples
 //   DPSGD                b d              the model to each neighbour
 //   SGP                  b + 4                the model to one neighbour
-//   ADPSGD               2 b              each starts one exchange and answers one: a model each way
+//   ADPSGD               2 b + 4          each starts one exchange and answers one: a model each way
 //   Swarm                r + (1 + k) D    each reads one register's prefix with the k deltas that wait there and is
 //                                         read once, and sends one delta; k is 1 where all are equally fast
 Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_t bytes);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/plan/names.h"
+#include "coordinator/planner/auto_plan.h"
 #include "coordinator/planner/peer_plan.h"
 #include "coordinator/planner/server_plan.h"
 
@@ -37,6 +37,7 @@ Status Check(const PlanRequest& request) {
       CheckRange("servers", request.servers, UsesParameterServers(request.strategy) ? 1 : 0, kMaxServers));
   WEFT_RETURN_IF_ERROR(CheckRange("period", request.options.period, 0, kMaxPeriod));
   WEFT_RETURN_IF_ERROR(CheckRange("local steps", request.peers.local_steps, 1, kMaxPeriod));
+  WEFT_RETURN_IF_ERROR(CheckRange("max staleness", request.max_staleness, 1, kMaxPeriod));
   if (request.peers.quantization_bits != 0) {
     WEFT_RETURN_IF_ERROR(CheckRange("quantization bits", request.peers.quantization_bits, 2, 16));
   }
@@ -55,15 +56,17 @@ void SetNames(const Timeline& timeline, Plan* plan) {
   }
 }
 
+Result<Plan> PlanFor(const PlanRequest& request) {
+  if (request.strategy == StrategyType::kAuto) return MakeAutoPlan(request);
+  return UsesParameterServers(request.strategy) ? MakeServerPlan(request, request.strategy)
+                                                : MakePeerPlan(request, request.strategy);
+}
+
 }  // namespace
 
 Result<Plan> MakePlan(const PlanRequest& request) {
   WEFT_RETURN_IF_ERROR(Check(request));
-  // Until Auto compares all of them.
-  const StrategyType strategy =
-      request.strategy == StrategyType::kAuto ? StrategyType::kInterleavedPS : request.strategy;
-  WEFT_ASSIGN_OR_RETURN(
-      Plan plan, UsesParameterServers(strategy) ? MakeServerPlan(request, strategy) : MakePeerPlan(request, strategy));
+  WEFT_ASSIGN_OR_RETURN(Plan plan, PlanFor(request));
   SetNames(request.timeline, &plan);
   return plan;
 }

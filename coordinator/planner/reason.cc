@@ -3,7 +3,9 @@
 #include <cctype>
 #include <cstdio>
 
+#include "common/plan/names.h"
 #include "common/plan/table.h"
+#include "coordinator/planner/auto_plan.h"
 #include "coordinator/planner/planner.h"
 
 namespace weft {
@@ -26,7 +28,7 @@ std::string Gain(const Plan& plan) {
          " times the work of one alone" + (gain <= 1 ? ", so distributing does not pay" : "");
 }
 
-std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
+std::string WhyPeriod(const Plan& plan, PeriodChoice choice, int most_period, double stall) {
   const std::string figures = Figures(plan, stall);
   const std::string period = "T = " + std::to_string(plan.period);
   if (plan.strategy != StrategyType::kInterleavedPS) {
@@ -39,10 +41,23 @@ std::string WhyPeriod(const Plan& plan, PeriodChoice choice, double stall) {
       return period + " is the smallest period within " + ShowPercent(kMaxStallShare) + " stall and " +
              ShowPercent(kMaxLinkUse) + " link use, with " + figures;
     case PeriodChoice::kBest:
-      return "no period up to " + std::to_string(kMaxChosenPeriod) + " stays within " + ShowPercent(kMaxStallShare) +
+      return "no period up to " + std::to_string(most_period) + " stays within " + ShowPercent(kMaxStallShare) +
              " stall and " + ShowPercent(kMaxLinkUse) + " link use, and " + period + " comes nearest with " + figures;
   }
   return period;
+}
+
+// "H = 4", with what comes before it; empty where there is none.
+std::string Setting(const Plan& plan, const char* before) {
+  switch (plan.strategy) {
+    case StrategyType::kInterleavedPS:
+      return before + ("T = " + std::to_string(plan.period));
+    case StrategyType::kLocalSGD:
+    case StrategyType::kSwarm:
+      return before + ("H = " + std::to_string(plan.period));
+    default:
+      return "";
+  }
 }
 
 std::string WhatIsExchanged(const Plan& plan) {
@@ -66,10 +81,10 @@ std::string WhatIsExchanged(const Plan& plan) {
 
 }  // namespace
 
-std::string Reason(const Plan& plan, PeriodChoice choice) {
+std::string Reason(const Plan& plan, PeriodChoice choice, int most_period) {
   if (plan.workers == 1) return "One worker exchanges nothing, so the period does not matter.";
   const double stall = plan.iteration_us / plan.compute_us - 1;
-  std::string text = WhyPeriod(plan, choice, stall);
+  std::string text = WhyPeriod(plan, choice, most_period, stall);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   text += "; " + Gain(plan);
   if (plan.workers * plan.compute_us <= plan.iteration_us) return text + ".";
@@ -83,6 +98,19 @@ std::string Reason(const Plan& plan, PeriodChoice choice) {
     text += ", and waiting for transfers is the limit";
   }
   return text + ".";
+}
+
+std::string AutoReason(const Plan& plan, bool fastest, const Plan* runner_up) {
+  if (plan.workers == 1) return "One worker exchanges nothing.";
+  std::string text = std::string(Name(plan.strategy)) + Setting(plan, ", ") + ": " +
+                     ShowMicroseconds(plan.iteration_us) + " an iteration, " +
+                     Fixed(plan.iteration_us / plan.compute_us, 2) + " of compute";
+  if (!fastest) text += ", within " + ShowPercent(kNearTie) + " of the fastest and less stale";
+  if (runner_up != nullptr) {
+    text += "; the runner-up, " + std::string(Name(runner_up->strategy)) + Setting(*runner_up, " with ") + ", " +
+            ShowMicroseconds(runner_up->iteration_us);
+  }
+  return text + "; " + Gain(plan) + ".";
 }
 
 std::string PeerReason(const Plan& plan) {

@@ -175,7 +175,7 @@ Plan Choose(const PlanRequest& request, const Builder& builder, StrategyType str
   if (options.period > 0) return BestAt(builder, timeline, fixed, balanced, options.period);
 
   Plan best;
-  for (int period = 1; period <= kMaxChosenPeriod; ++period) {
+  for (int period = 1; period <= options.most_period; ++period) {
     Plan plan = BestAt(builder, timeline, fixed, balanced, period);
     if (WithinLimits(plan)) {
       *choice = PeriodChoice::kSmallest;
@@ -194,7 +194,7 @@ Result<Plan> MakeServerPlan(const PlanRequest& request, StrategyType strategy) {
   const Builder builder(request, strategy, links);
   PeriodChoice choice{};
   Plan plan = Choose(request, builder, strategy, &choice);
-  plan.reason = Reason(plan, choice);
+  plan.reason = Reason(plan, choice, request.options.most_period);
   return plan;
 }
 
