@@ -1,11 +1,15 @@
 #include "cli/planning_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
+#include "common/job/nearest.h"
+#include "common/math/topology.h"
 #include "common/plan/json.h"
 #include "common/plan/names.h"
 
@@ -44,6 +48,53 @@ Status SetEnum(const char* flag, const std::string& text, E* out) {
   return OkStatus();
 }
 
+Status SetLink(const char* alpha_flag, double alpha_us, const char* rate_flag, double mbps, Link* out) {
+  if (!std::isfinite(alpha_us) || alpha_us < 0 || alpha_us > 1e9) {
+    return InvalidArgumentError(std::string(alpha_flag) + ": " + Shown(alpha_us) + " is not in 0 .. 1e9");
+  }
+  if (!std::isfinite(mbps) || mbps < 1e-3 || mbps > 1e9) {
+    return InvalidArgumentError(std::string(rate_flag) + ": " + Shown(mbps) + " is not in 0.001 .. 1e9");
+  }
+  // A megabit a second is a bit a microsecond.
+  *out = {.latency_us = alpha_us, .us_per_byte = 8 / mbps};
+  return OkStatus();
+}
+
+Status SetLinks(const PlanningOptions& options, PlanRequest* request) {
+  Link link;
+  WEFT_RETURN_IF_ERROR(SetLink("--alpha-us", options.alpha_us, "--bandwidth-mbps", options.bandwidth_mbps, &link));
+  if (request->servers > 0) request->links = {{link}};
+  const bool same_alpha = options.peer_alpha_us < 0;
+  const bool same_rate = options.peer_bandwidth_mbps < 0;
+  WEFT_RETURN_IF_ERROR(SetLink("--peer-alpha-us", same_alpha ? options.alpha_us : options.peer_alpha_us,
+                               "--peer-bandwidth-mbps",
+                               same_rate ? options.bandwidth_mbps : options.peer_bandwidth_mbps, &link));
+  request->peer_links = {link};
+  return OkStatus();
+}
+
+Status SetPeers(const PlanningOptions& options, PlanRequest* request) {
+  PeerOptions& peers = request->peers;
+  peers.local_steps = options.local_steps;
+  peers.quantization_bits = options.bits;
+  peers.overlap = options.overlap;
+  WEFT_RETURN_IF_ERROR(SetEnum("--order", options.order, &peers.order));
+  if (options.topology.empty()) return OkStatus();
+  const std::vector<std::string>& names = TopologyNames();
+  const std::string name = LooseName(options.topology, names);
+  const auto type = static_cast<TopologyType>(std::find(names.begin(), names.end(), name) - names.begin());
+  if (name.empty() || type == TopologyType::kEdgeList) {
+    return InvalidArgumentError("--topology: " + options.topology +
+                                " is none of Complete, Ring, Torus, Hypercube, RandomRegular, Dragonfly");
+  }
+  Result<Topology> topology =
+      Topology::Make({.type = type, .degree = options.degree, .edges = {}}, options.workers, /*seed=*/1);
+  if (!topology.ok()) return topology.status().WithContext("--topology");
+  peers.swarm_topology = *topology;
+  peers.gossip_topology = *std::move(topology);
+  return OkStatus();
+}
+
 Status CheckAtLeast(const char* flag, int value, int lowest) {
   if (value >= lowest) return OkStatus();
   return InvalidArgumentError(std::string(flag) + ": " + std::to_string(value) + " is below " + std::to_string(lowest));
@@ -55,6 +106,7 @@ void AddPlanningOptions(CLI::App* command, PlanningOptions* options) {
   command->add_option("--timeline", options->timeline, "Timeline file, see docs/format/timeline.md")->required();
   command->add_option("--workers", options->workers, "Number of workers")->required();
   command->add_option("--servers", options->servers, "Number of servers")->capture_default_str();
+  command->add_option("--strategy", options->strategy, "interleaved-ps, all-reduce, swarm … or auto");
   command->add_option("--period", options->period, "Iterations between two synchronizations of a group; 0: chosen")
       ->capture_default_str();
   command->add_option("--fusion", options->fusion, "per-layer, mg-wfbp, optimal or balanced; else chosen");
@@ -65,6 +117,18 @@ void AddPlanningOptions(CLI::App* command, PlanningOptions* options) {
   command->add_option("--alpha-us", options->alpha_us, "Latency of every link, microseconds")->capture_default_str();
   command->add_option("--bandwidth-mbps", options->bandwidth_mbps, "Rate of every link, megabits a second")
       ->capture_default_str();
+  command->add_option("--peer-alpha-us", options->peer_alpha_us, "The same of links among workers; else as --alpha-us");
+  command->add_option("--peer-bandwidth-mbps", options->peer_bandwidth_mbps,
+                      "The same of links among workers; else as --bandwidth-mbps");
+  command->add_option("--local-steps", options->local_steps, "H of Swarm and LocalSGD")->capture_default_str();
+  command->add_option("--bits", options->bits, "A weight under Swarm: 2 to 16, or 0 for floats")->capture_default_str();
+  command->add_option("--topology", options->topology, "ring, complete, hypercube …; else the strategy's default");
+  command->add_option("--degree", options->degree, "Of a random regular topology")->capture_default_str();
+  command->add_option("--order", options->order, "combine-then-adapt or adapt-then-combine, of DPSGD")
+      ->capture_default_str();
+  command->add_option("--overlap", options->overlap, "Iterations that SGP's messages have")->capture_default_str();
+  command->add_option("--max-staleness", options->max_staleness, "Of auto: iterations between two exchanges")
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
 }
 
@@ -74,8 +138,16 @@ Result<PlanRequest> ReadPlanRequest(const PlanningOptions& options) {
   request.servers = options.servers;
   request.options.period = options.period;
   WEFT_RETURN_IF_ERROR(CheckAtLeast("--workers", options.workers, 1));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--servers", options.servers, 1));
+  if (!options.strategy.empty()) WEFT_RETURN_IF_ERROR(SetEnum("--strategy", options.strategy, &request.strategy));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast("--servers", options.servers, UsesParameterServers(request.strategy) ? 1 : 0));
   WEFT_RETURN_IF_ERROR(CheckAtLeast("--period", options.period, 0));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast("--local-steps", options.local_steps, 1));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast("--overlap", options.overlap, 0));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast("--max-staleness", options.max_staleness, 1));
+  if (options.bits < 0 || options.bits == 1 || options.bits > 16) {
+    return InvalidArgumentError("--bits: " + std::to_string(options.bits) + " is neither 0 nor in 2 .. 16");
+  }
+  request.max_staleness = options.max_staleness;
   if (!options.fusion.empty()) {
     WEFT_RETURN_IF_ERROR(SetEnum("--fusion", options.fusion, &request.options.fusion));
     request.options.exact_fusion = true;
@@ -84,14 +156,8 @@ Result<PlanRequest> ReadPlanRequest(const PlanningOptions& options) {
   WEFT_RETURN_IF_ERROR(SetEnum("--window", options.window, &request.options.window));
   WEFT_RETURN_IF_ERROR(SetEnum("--tail", options.tail, &request.options.tail));
   WEFT_RETURN_IF_ERROR(SetEnum("--apply", options.apply, &request.options.apply));
-  if (!std::isfinite(options.alpha_us) || options.alpha_us < 0 || options.alpha_us > 1e9) {
-    return InvalidArgumentError("--alpha-us: " + Shown(options.alpha_us) + " is not in 0 .. 1e9");
-  }
-  if (!std::isfinite(options.bandwidth_mbps) || options.bandwidth_mbps < 1e-3 || options.bandwidth_mbps > 1e9) {
-    return InvalidArgumentError("--bandwidth-mbps: " + Shown(options.bandwidth_mbps) + " is not in 0.001 .. 1e9");
-  }
-  // A megabit a second is a bit a microsecond.
-  request.links = {{{.latency_us = options.alpha_us, .us_per_byte = 8 / options.bandwidth_mbps}}};
+  WEFT_RETURN_IF_ERROR(SetLinks(options, &request));
+  WEFT_RETURN_IF_ERROR(SetPeers(options, &request));
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.timeline));
   Result<Timeline> timeline = ParseTimeline(text);
   if (!timeline.ok()) return timeline.status().WithContext(options.timeline);

@@ -1,4 +1,5 @@
-// What `weft plan` and `weft simulate` have in common: a timeline file, the size of the job, and uniform links.
+// What `weft plan` and `weft simulate` have in common: a timeline file, the size of the job, its strategy
+// and uniform links.
 #pragma once
 
 #include <string>
@@ -14,6 +15,7 @@ namespace weft {
 
 struct PlanningOptions {
   std::string timeline;
+  std::string strategy;  // empty: the command's own default
   int workers = 1;
   int servers = 1;
   int period = 0;
@@ -24,6 +26,15 @@ struct PlanningOptions {
   std::string apply = "deadline";
   double alpha_us = 100;
   double bandwidth_mbps = 1000;
+  double peer_alpha_us = -1;        // below 0: alpha_us
+  double peer_bandwidth_mbps = -1;  // below 0: bandwidth_mbps
+  int local_steps = 4;
+  int bits = 8;
+  std::string topology;  // empty: the job's defaults
+  int degree = 0;
+  std::string order = "combine-then-adapt";
+  int overlap = 1;
+  int max_staleness = 8;
   bool json = false;
 };
 

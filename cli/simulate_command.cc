@@ -49,18 +49,27 @@ SimulationOptions OptionsFor(const SimulateOptions& options, const PlanRequest& 
   return out;
 }
 
+constexpr StrategyType kAll[] = {
+    StrategyType::kInterleavedPS, StrategyType::kMergedPS, StrategyType::kBulkSynchronousPS,
+    StrategyType::kAllReduce,     StrategyType::kLocalSGD, StrategyType::kDPSGD,
+    StrategyType::kADPSGD,        StrategyType::kSGP,      StrategyType::kSwarm};
+
+// All that the job has servers for; or the one that was asked for.
 Result<std::vector<Row>> PlayStrategies(const SimulateOptions& options, PlanRequest request) {
   std::vector<Row> rows;
-  for (const StrategyType strategy :
-       {StrategyType::kInterleavedPS, StrategyType::kMergedPS, StrategyType::kBulkSynchronousPS}) {
-    request.strategy = strategy;
-    WEFT_ASSIGN_OR_RETURN(Row row, Play(Name(strategy), request, OptionsFor(options, request)));
+  const bool one = !options.planning.strategy.empty();
+  for (const StrategyType strategy : kAll) {
+    if (UsesParameterServers(strategy) && request.servers == 0) continue;
+    if (one && request.strategy != strategy) continue;
+    PlanRequest each = request;
+    each.strategy = strategy;
+    WEFT_ASSIGN_OR_RETURN(Row row, Play(Name(strategy), each, OptionsFor(options, each)));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-// InterleavedPS in the design's what-ifs.
+// One strategy in the design's what-ifs.
 Result<std::vector<Row>> PlayWhatIfs(const SimulateOptions& options, const PlanRequest& request) {
   std::vector<Row> rows;
   const auto add = [&](const std::string& title, const PlanRequest& changed, const SimulationOptions& with) -> Status {
@@ -71,37 +80,49 @@ Result<std::vector<Row>> PlayWhatIfs(const SimulateOptions& options, const PlanR
   WEFT_RETURN_IF_ERROR(add("as given", request, OptionsFor(options, request)));
 
   PlanRequest changed = request;
-  changed.links[0][0].us_per_byte *= 2;
+  for (std::vector<Link>& row : changed.links) row[0].us_per_byte *= 2;
+  changed.peer_links[0].us_per_byte *= 2;
   WEFT_RETURN_IF_ERROR(add("half the bandwidth", changed, OptionsFor(options, changed)));
 
-  changed = request;
-  changed.workers += 4;
-  WEFT_RETURN_IF_ERROR(add("4 more workers", changed, OptionsFor(options, changed)));
+  // A given graph is of so many workers and no more.
+  if (!request.peers.swarm_topology.has_value()) {
+    changed = request;
+    changed.workers += 4;
+    WEFT_RETURN_IF_ERROR(add("4 more workers", changed, OptionsFor(options, changed)));
+  }
 
-  changed = request;
-  changed.servers += 1;
-  WEFT_RETURN_IF_ERROR(add("1 more server", changed, OptionsFor(options, changed)));
+  if (UsesParameterServers(request.strategy)) {
+    changed = request;
+    changed.servers += 1;
+    WEFT_RETURN_IF_ERROR(add("1 more server", changed, OptionsFor(options, changed)));
+  }
 
   SimulateOptions slower = options;
   slower.slow_worker = 2;
   WEFT_RETURN_IF_ERROR(add("one worker twice as slow", request, OptionsFor(slower, request)));
 
   changed = request;
-  changed.options.period = 2 * rows.front().plan.period;
-  WEFT_RETURN_IF_ERROR(add("twice the period", changed, OptionsFor(options, changed)));
+  const int period = rows.front().plan.period;
+  if (request.strategy == StrategyType::kInterleavedPS) {
+    changed.options.period = 2 * period;
+    WEFT_RETURN_IF_ERROR(add("twice the period", changed, OptionsFor(options, changed)));
+  } else if (request.strategy == StrategyType::kLocalSGD || request.strategy == StrategyType::kSwarm) {
+    changed.peers.local_steps = 2 * period;
+    WEFT_RETURN_IF_ERROR(add("twice the local steps", changed, OptionsFor(options, changed)));
+  }
   return rows;
 }
 
 std::string Table(const char* heading, const std::vector<Row>& rows) {
-  std::vector<std::vector<std::string>> cells = {
-      {heading, "T", "groups", "iteration", "compute", "stall", "link use", "concurrent", "peak", "per iteration"}};
+  std::vector<std::vector<std::string>> cells = {{heading, "T or H", "groups", "iteration", "compute", "stall",
+                                                  "link use", "concurrent", "peak", "per iteration", "skipped"}};
   for (const Row& row : rows) {
     const SimulationResult& result = row.result;
     cells.push_back({row.title, std::to_string(row.plan.period), std::to_string(row.plan.groups.size()),
                      ShowMicroseconds(result.iteration_us), ShowMicroseconds(result.compute_us),
                      ShowMicroseconds(result.stall_us), ShowPercent(result.link_use),
                      ShowPercent(result.concurrent_share), ShowBytes(result.peak_bytes_per_second) + "/s",
-                     ShowBytes(result.bytes_per_iteration)});
+                     ShowBytes(result.bytes_per_iteration), ShowPercent(result.skipped_share)});
   }
   return AlignedColumns(cells);
 }
@@ -123,7 +144,9 @@ nlohmann::ordered_json Json(const char* key, const std::vector<Row>& rows) {
                    {"concurrent_share", result.concurrent_share},
                    {"peak_bytes_per_second", result.peak_bytes_per_second},
                    {"bytes_per_iteration", result.bytes_per_iteration},
-                   {"staleness_wait_us", result.staleness_wait_us}});
+                   {"sent_bytes", result.sent_bytes},
+                   {"staleness_wait_us", result.staleness_wait_us},
+                   {"skipped_share", result.skipped_share}});
   }
   return out;
 }
@@ -140,6 +163,15 @@ Status Run(const SimulateOptions& options) {
   WEFT_RETURN_IF_ERROR(CheckWithin("--jitter", options.jitter, 0, 1));
   WEFT_ASSIGN_OR_RETURN(PlanRequest request, ReadPlanRequest(options.planning));
   request.options.admission = !options.no_admission;
+  if (request.strategy == StrategyType::kAuto) {
+    Result<Plan> picked = MakePlan(request);
+    if (!picked.ok()) return picked.status().WithContext(options.planning.timeline);
+    request.strategy = picked->strategy;
+    if (request.strategy == StrategyType::kInterleavedPS) request.options.period = picked->period;
+    if (!UsesParameterServers(request.strategy)) request.peers.local_steps = picked->period;
+  } else if (options.planning.strategy.empty() && request.servers == 0) {
+    request.strategy = StrategyType::kAllReduce;  // what the what-ifs are of
+  }
   const Result<std::vector<Row>> strategies = PlayStrategies(options, request);
   if (!strategies.ok()) return strategies.status().WithContext(options.planning.timeline);
   std::vector<Row> what_ifs;
@@ -153,7 +185,7 @@ Status Run(const SimulateOptions& options) {
     text = out.dump(2) + "\n";
   } else {
     text = Table("strategy", *strategies);
-    if (options.what_if) text += "\n" + Table("InterleavedPS", what_ifs);
+    if (options.what_if) text += "\n" + Table(Name(request.strategy), what_ifs);
   }
   std::fputs(text.c_str(), stdout);
   return OkStatus();
@@ -162,7 +194,7 @@ Status Run(const SimulateOptions& options) {
 }  // namespace
 
 void AddSimulateCommand(CLI::App* app, int* exit_code) {
-  CLI::App* command = app->add_subcommand("simulate", "Predict every parameter-server strategy, side by side");
+  CLI::App* command = app->add_subcommand("simulate", "Predict every strategy, side by side");
   const auto options = std::make_shared<SimulateOptions>();
   AddPlanningOptions(command, &options->planning);
   command->add_option("--slow-worker", options->slow_worker, "How many times as long worker 0 computes")

@@ -1,5 +1,5 @@
 // How long a plan takes. The floor: 10 ms for 10,000 layers at a given period (fusion, slots, windows), 1 s with the
-// period chosen.
+// period or the strategy chosen.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -72,6 +72,18 @@ BENCHMARK(PlanWithPeriodChosen)
     ->ArgNames({"layers", "slower"})
     ->ArgsProduct({{1000, 10'000}, {1, 4, 100}})
     ->Unit(benchmark::kMillisecond);
+
+void PlanAuto(benchmark::State& state) {
+  PlanRequest request = Deep(static_cast<int>(state.range(0)));
+  request.strategy = StrategyType::kAuto;
+  request.peer_links = {request.links[0][0]};
+  for (auto _ : state) {
+    const Result<Plan> plan = MakePlan(request);
+    if (!plan.ok()) state.SkipWithError("no plan");
+    benchmark::DoNotOptimize(plan);
+  }
+}
+BENCHMARK(PlanAuto)->ArgName("layers")->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 void FuseOptimal(benchmark::State& state) {
   const PlanRequest request = Deep(static_cast<int>(state.range(0)));

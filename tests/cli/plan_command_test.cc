@@ -58,6 +58,25 @@ TEST(PlanCommand, WithoutJson_PrintsATableAndOneSentence) {
   EXPECT_THAT(outcome.out, HasSubstr("times the work of one alone"));
 }
 
+TEST(PlanCommand, EveryStrategy_IsPlanned) {
+  for (const std::string strategy : {"interleaved-ps", "merged-ps", "bulk-synchronous-ps", "swarm", "all-reduce",
+                                     "local-sgd", "dpsgd", "adpsgd", "SGP"}) {
+    const CommandOutcome outcome = RunWeft(
+        "plan --timeline " + Lenet() + " --workers 4 --servers 1 --topology hypercube --json --strategy " + strategy);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Result<Plan> plan = ParsePlan(outcome.out);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_GT(plan->wire_bytes, 0) << strategy;
+  }
+}
+
+TEST(PlanCommand, Auto_SaysWhatItTookAndTheRunnerUp) {
+  const CommandOutcome outcome =
+      RunWeft("plan --timeline " + Lenet() + " --workers 4 --servers 0 --strategy auto --bandwidth-mbps 10");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("; the runner-up, "));
+}
+
 TEST(PlanCommand, BadInput_IsOneLineAndExitCodeTwo) {
   const std::string good = "--timeline " + Lenet() + " --workers 2 --servers 1 ";
   ExpectBadInput("plan --workers 2 --servers 1", "--timeline");
@@ -65,6 +84,13 @@ TEST(PlanCommand, BadInput_IsOneLineAndExitCodeTwo) {
   ExpectBadInput("plan --timeline " + testing::TempDir() + " --workers 2 --servers 1", "Is a directory");
   ExpectBadInput("plan --timeline " + Lenet() + " --workers 0 --servers 1", "--workers: 0 is below 1");
   ExpectBadInput("plan --timeline " + Lenet() + " --workers 2 --servers 0", "--servers: 0 is below 1");
+  ExpectBadInput("plan " + good + "--strategy gossip", "--strategy: gossip is none of Auto, InterleavedPS");
+  ExpectBadInput("plan " + good + "--bits 1", "--bits: 1 is neither 0 nor in 2 .. 16");
+  ExpectBadInput("plan " + good + "--local-steps 0", "--local-steps: 0 is below 1");
+  ExpectBadInput("plan " + good + "--topology star", "--topology: star is none of Complete");
+  ExpectBadInput("plan --timeline " + Lenet() + " --workers 3 --topology hypercube",
+                 "--topology: topology.type: Hypercube needs a power of two nodes, not 3");
+  ExpectBadInput("plan " + good + "--peer-bandwidth-mbps 0", "--peer-bandwidth-mbps: 0");
   ExpectBadInput("plan " + good + "--period -1", "--period: -1 is below 0");
   ExpectBadInput("plan " + good + "--alpha-us nan", "--alpha-us: nan");
   ExpectBadInput("plan " + good + "--bandwidth-mbps 0", "--bandwidth-mbps: 0");

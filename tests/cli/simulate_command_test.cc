@@ -25,7 +25,7 @@ TEST(SimulateCommand, Json_HasEveryStrategySideBySide) {
                                          " --workers 4 --servers 1 --period 2 --bandwidth-mbps 500 --json --what-if");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json out = nlohmann::json::parse(outcome.out);
-  ASSERT_EQ(out["strategies"].size(), 3u);
+  ASSERT_EQ(out["strategies"].size(), 9u);
   EXPECT_EQ(out["strategies"][0]["strategy"], "InterleavedPS");
   EXPECT_EQ(out["strategies"][0]["period"], 2);
   const double interleaved = out["strategies"][0]["iteration_us"];
@@ -35,6 +35,26 @@ TEST(SimulateCommand, Json_HasEveryStrategySideBySide) {
   EXPECT_EQ(out["strategies"][0]["bytes_per_iteration"], 1'600'000);
   ASSERT_EQ(out["what_if"].size(), 6u);
   EXPECT_GE(out["what_if"][1]["iteration_us"].get<double>(), out["what_if"][0]["iteration_us"].get<double>());
+}
+
+TEST(SimulateCommand, OneStrategyWithoutServers_HasItsOwnWhatIfs) {
+  const CommandOutcome outcome =
+      RunWeft("simulate --timeline " + TimelineFile() +
+              " --workers 4 --servers 0 --strategy swarm --local-steps 2 --bits 4 --json --what-if");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json out = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(out["strategies"].size(), 1u);
+  EXPECT_EQ(out["strategies"][0]["strategy"], "Swarm");
+  EXPECT_EQ(out["strategies"][0]["sent_bytes"].size(), 4u);
+  EXPECT_EQ(out["what_if"].back()["what"], "twice the local steps");
+  EXPECT_EQ(out["what_if"].back()["period"], 4);
+}
+
+TEST(SimulateCommand, NoServers_LeavesOutTheirStrategies) {
+  const CommandOutcome outcome = RunWeft("simulate --timeline " + TimelineFile() + " --workers 4 --servers 0");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("AllReduce"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("InterleavedPS")));
 }
 
 TEST(SimulateCommand, WithoutJson_PrintsOneTable) {
