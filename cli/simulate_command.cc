@@ -161,7 +161,9 @@ Status CheckWithin(const char* flag, double value, double lowest, double highest
 Status Run(const SimulateOptions& options) {
   WEFT_RETURN_IF_ERROR(CheckWithin("--slow-worker", options.slow_worker, 0.01, 1000));
   WEFT_RETURN_IF_ERROR(CheckWithin("--jitter", options.jitter, 0, 1));
-  WEFT_ASSIGN_OR_RETURN(PlanRequest request, ReadPlanRequest(options.planning));
+  PlanningOptions planning = options.planning;
+  if (planning.strategy.empty() && planning.servers == 0) planning.strategy = "all-reduce";  // that the what-ifs are of
+  WEFT_ASSIGN_OR_RETURN(PlanRequest request, ReadPlanRequest(planning));
   request.options.admission = !options.no_admission;
   if (request.strategy == StrategyType::kAuto) {
     Result<Plan> picked = MakePlan(request);
@@ -169,8 +171,6 @@ Status Run(const SimulateOptions& options) {
     request.strategy = picked->strategy;
     if (request.strategy == StrategyType::kInterleavedPS) request.options.period = picked->period;
     if (!UsesParameterServers(request.strategy)) request.peers.local_steps = picked->period;
-  } else if (options.planning.strategy.empty() && request.servers == 0) {
-    request.strategy = StrategyType::kAllReduce;  // what the what-ifs are of
   }
   const Result<std::vector<Row>> strategies = PlayStrategies(options, request);
   if (!strategies.ok()) return strategies.status().WithContext(options.planning.timeline);

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+#include <vector>
 
 #include "coordinator/planner/fusion.h"
 
@@ -171,24 +176,64 @@ class InterleavedModel {
   std::vector<std::size_t> waiting_;
 };
 
+struct PortTransfer {
+  std::size_t group = 0;
+  double begin_us = 0;
+  double cost_us = 0;  // when nothing else moves
+};
+
+// When each of the transfers through one port ends; they share it evenly. In the time that a transfer gets, those under
+// way end in the order of what they had left.
+void SharePort(std::vector<PortTransfer>* transfers, std::vector<double>* end_us) {
+  std::stable_sort(transfers->begin(), transfers->end(),
+                   [](const PortTransfer& a, const PortTransfer& b) { return a.begin_us < b.begin_us; });
+  using Left = std::pair<double, std::size_t>;  // `got` at the end, place in transfers
+  std::priority_queue<Left, std::vector<Left>, std::greater<>> moving;
+  double now = 0;
+  double got = 0;  // of time alone, by each of those that move
+  const auto advance = [&](double until) {
+    while (!moving.empty()) {
+      const double first = now + (moving.top().first - got) * static_cast<double>(moving.size());
+      if (first > until) {
+        got += (until - now) / static_cast<double>(moving.size());
+        break;
+      }
+      now = first;
+      got = moving.top().first;
+      (*end_us)[moving.top().second] = now;
+      moving.pop();
+    }
+    now = until;
+  };
+  for (std::size_t i = 0; i < transfers->size(); ++i) {
+    advance((*transfers)[i].begin_us);
+    moving.emplace(got + (*transfers)[i].cost_us, i);
+  }
+  advance(std::numeric_limits<double>::max());
+}
+
 Prediction PredictSynchronous(const Plan& plan, const Timeline& timeline, const LinkTable& links) {
   const std::vector<GroupShape> shapes = ShapesOf(plan, timeline);
   const Link& link = links.worst();
-  const auto servers = static_cast<std::size_t>(plan.servers);
-  std::vector<double> pushed(servers, 0);
-  std::vector<double> pulled(servers, 0);
-  std::vector<double> busy(servers, 0);
+  std::vector<std::vector<PortTransfer>> ports(static_cast<std::size_t>(plan.servers));
+  std::vector<double> busy(ports.size(), 0);
+  for (const Shard& shard : plan.shards) {
+    const auto group = static_cast<std::size_t>(shard.group);
+    const auto server = static_cast<std::size_t>(shard.server);
+    const double bytes = std::max(plan.workers * BytesOf(shard), static_cast<double>(plan.groups[group].bytes));
+    const double cost = link.us_per_byte * bytes;
+    ports[server].push_back({group, shapes[group].ready_us + link.latency_us, cost});
+    busy[server] += link.latency_us + cost;
+  }
   std::vector<double> done(shapes.size(), 0);
-  for (std::size_t n = 0; n < shapes.size(); ++n) {
-    for (std::size_t i = shapes[n].shard_begin; i < shapes[n].shard_end; ++i) {
-      const auto s = static_cast<std::size_t>(plan.shards[i].server);
-      const double shared = plan.workers * BytesOf(plan.shards[i]);
-      const double cost =
-          link.latency_us + link.us_per_byte * std::max(shared, static_cast<double>(plan.groups[n].bytes));
-      pushed[s] = std::max(pushed[s], shapes[n].ready_us) + cost;
-      pulled[s] = std::max(pulled[s], pushed[s]) + cost;
-      busy[s] += cost;
-      done[n] = std::max(done[n], pulled[s]);
+  for (std::vector<PortTransfer>& port : ports) {
+    std::vector<double> end_us(port.size(), 0);
+    SharePort(&port, &end_us);
+    for (std::size_t i = 0; i < port.size(); ++i) port[i].begin_us = end_us[i] + link.latency_us;
+    std::vector<PortTransfer> replies = port;
+    SharePort(&replies, &end_us);
+    for (std::size_t i = 0; i < port.size(); ++i) {
+      done[replies[i].group] = std::max(done[replies[i].group], end_us[i]);
     }
   }
   Prediction out;

@@ -23,8 +23,9 @@ struct Prediction {
 // next forward (Deadline) or next step (Late) waits for the worst worker. MergedPS, BulkSynchronousPS: all workers push
 // a group when its gradient is ready and share the server's link; when all are in, the server replies to all, and the
 // group's next forward waits:
-//   push_g = max(push_{g-1}, ready_g) + c_g,  pull_g = max(pull_{g-1}, push_g) + c_g,
-//   c_g = alpha + beta max(P b_gs, b_g) for the b_gs bytes of group g on server s.
+//   push_g = Shared(ready_g + alpha, c_g),  pull_g = Shared(push_g + alpha, c_g),
+//   c_g = beta max(P b_gs, b_g) for the b_gs bytes of group g on server s,
+// Shared being when a transfer ends that begins then, takes so long alone, and shares the port evenly with the others.
 Prediction Predict(const Plan& plan, const Timeline& timeline, const LinkTable& links, Apply apply, bool admission);
 
 }  // namespace weft

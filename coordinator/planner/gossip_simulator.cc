@@ -53,6 +53,7 @@ class GossipSimulation {
     int iteration = 0;  // from 1
     double factor = 1;
     bool exchanging = false;
+    int pending = 0;             // Swarm: deltas that wait for its next publication
     std::map<int, int> arrived;  // by iteration: messages that belong to it
     int waits_for = 0;           // the iteration whose messages it waits for; 0: it does not wait
     double waits_since = 0;
@@ -131,6 +132,7 @@ class GossipSimulation {
     Worker& worker = workers_[Size(w)];
     const bool exchanges = !asynchronous() || worker.iteration % plan_.period == 0;
     const double outside = exchanges ? cost_ * worker.factor : 0;
+    if (exchanges) worker.pending = 0;
     if (measures(worker)) worker.stall_us += outside;
     network_.At(network_.now() + outside, [this, w] { BeginIteration(w); });
   }
@@ -196,14 +198,18 @@ class GossipSimulation {
     }
     const std::int64_t floats = FloatsOf(plan_.groups[0].bytes);
     const double delta = CellBytes(floats, plan_.quantization_bits);
-    const double read = RegisterReadBytes(floats, plan_.quantization_bits) + kPendingDeltas * delta;
+    const double read = RegisterReadBytes(floats, plan_.quantization_bits);
     // The register's header; its model with the deltas that wait; a cell's claim; the delta; the word that makes it
     // count.
     RoundTrips(w, with, 1, [this, w, with, delta, read, done] {
       network_.Send(w, with, 0, [this, w, with, delta, read, done] {
-        network_.Send(with, w, read, [this, w, with, delta, done] {
+        const double waiting = delta * workers_[Size(with)].pending;
+        network_.Send(with, w, read + waiting, [this, w, with, delta, done] {
           RoundTrips(w, with, 1, [this, w, with, delta, done] {
-            network_.Send(w, with, delta, [this, w, with, done] { RoundTrips(w, with, 1, done); });
+            network_.Send(w, with, delta, [this, w, with, done] {
+              ++workers_[Size(with)].pending;
+              RoundTrips(w, with, 1, done);
+            });
           });
         });
       });

@@ -34,10 +34,10 @@ Degrees DegreesOf(StrategyType strategy, const PlanRequest& request);
 //   SGP                  b + 4                the model to one neighbour
 //   ADPSGD               2 b + 4          each starts one exchange and answers one: a model each way
 //   Swarm                r + (1 + k) D    each reads one register's prefix with the k deltas that wait there and is
-//                                         read once, and sends one delta; k is 1 where all are equally fast
+//                                         read once, and sends one delta; k is 0 in lockstep, up to 1
 Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_t bytes);
 
-inline constexpr double kPendingDeltas = 1;
+inline constexpr double kPendingDeltas = 0.5;  // k
 inline constexpr int kSwarmRoundTrips = 5;
 
 // Swarm's r and D for so many floats, headers included: docs/format/quantizer.md, docs/format/swarm-registers.md.

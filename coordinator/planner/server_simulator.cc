@@ -56,9 +56,7 @@ class Simulation {
       worker.issued.assign(plan.groups.size(), 0);
       worker.completed.assign(plan.groups.size(), 0);
       worker.slot_us.assign(plan.shards.size(), kAsked);
-      worker.pushing.resize(Size(plan.servers));
     }
-    for (ServerState& server : servers_) server.pulling.resize(workers_.size());
     for (ShardState& shard : shards_) shard.rounds.assign(workers_.size(), 0);
   }
 
@@ -104,10 +102,9 @@ class Simulation {
     std::size_t next_stop = 0;
     bool blocked = false;
     double blocked_since = 0;
-    std::vector<std::int64_t> issued;              // by group: transfers of its shards so far
-    std::vector<std::int64_t> completed;           // by group
-    std::vector<double> slot_us;                   // by shard: when its slot starts; kAsked: it has asked already
-    std::vector<std::deque<std::size_t>> pushing;  // by server: shards; the first is on its way
+    std::vector<std::int64_t> issued;     // by group: transfers of its shards so far
+    std::vector<std::int64_t> completed;  // by group
+    std::vector<double> slot_us;          // by shard: when its slot starts; kAsked: it has asked already
     double measured_from = 0;
     double measured_to = 0;
     double stall_us = 0;
@@ -115,7 +112,6 @@ class Simulation {
   struct ServerState {
     bool busy = false;                              // admission: reserved or serving
     std::deque<std::pair<int, std::size_t>> queue;  // worker and shard that ask
-    std::vector<std::deque<std::size_t>> pulling;   // by worker: shards; the first is on its way
     int in_service = 0;                             // transfers in latency or moving
   };
   struct Held {
@@ -323,19 +319,12 @@ class Simulation {
     Worker& worker = workers_[Size(w)];
     for (std::size_t i = shard_begin_[group]; i < plan_.shards.size() && Size(plan_.shards[i].group) == group; ++i) {
       ++worker.issued[group];
-      std::deque<std::size_t>& line = worker.pushing[Size(plan_.shards[i].server)];
-      line.push_back(i);
-      if (line.size() == 1) Begin({TransferType::kPush, w, i}, 0);
+      Begin({TransferType::kPush, w, i}, 0);
     }
   }
 
   void Reply(std::size_t shard) {
-    ServerState& server = servers_[Size(plan_.shards[shard].server)];
-    for (int w = 0; w < plan_.workers; ++w) {
-      std::deque<std::size_t>& line = server.pulling[Size(w)];
-      line.push_back(shard);
-      if (line.size() == 1) Begin({TransferType::kPull, w, shard}, 0);
-    }
+    for (int w = 0; w < plan_.workers; ++w) Begin({TransferType::kPull, w, shard}, 0);
   }
 
   // ---- transfers
@@ -380,20 +369,12 @@ class Simulation {
         if (admission_) NextOf(&server);
         Complete(transfer.worker, transfer.shard);
         break;
-      case TransferType::kPush: {
-        std::deque<std::size_t>& line = workers_[Size(transfer.worker)].pushing[Size(s)];
-        line.pop_front();
-        if (!line.empty()) Begin({TransferType::kPush, transfer.worker, line.front()}, 0);
+      case TransferType::kPush:
         Pushed(transfer.shard);
         break;
-      }
-      case TransferType::kPull: {
-        std::deque<std::size_t>& line = server.pulling[Size(transfer.worker)];
-        line.pop_front();
-        if (!line.empty()) Begin({TransferType::kPull, transfer.worker, line.front()}, 0);
+      case TransferType::kPull:
         Complete(transfer.worker, transfer.shard);
         break;
-      }
     }
   }
 

@@ -10,8 +10,8 @@
 // before is committed (all workers pushed): the staleness bound. Deadline: the group's next forward waits for the pull;
 // Late: its next step does. Slots count from the worker's own start of the iteration.
 //
-// MergedPS, BulkSynchronousPS: a worker pushes a group when its gradient is ready, in order; when all have, the server
-// replies to all, in order; the group's next forward waits.
+// MergedPS, BulkSynchronousPS: a worker pushes a group when its gradient is ready; when all have, the server replies to
+// all; the group's next forward waits. Groups that are under way together share the ports.
 //
 // AllReduce, LocalSGD: a bucket's ring begins when all workers have it ready and the ring before it has ended, and
 // takes what RingCost says on the worst link; the group's next forward waits.

@@ -77,14 +77,18 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+ParameterServerOptions ServerOptions(const Plan& plan) {
+  ParameterServerOptions options;
+  options.forward_time = FromMicroseconds(plan.forward_us);
+  return options;
+}
+
 Result<std::unique_ptr<DataPlane>> PlaneOf(const Row& row, const Plan& plan, const ModelView& view, LocalStep step,
                                            Transport& transport) {
   Clock& clock = Clock::Steady();
   if (UsesParameterServers(plan.strategy)) {
-    ParameterServerOptions options;
-    options.forward_time = FromMicroseconds(plan.forward_us);
-    WEFT_ASSIGN_OR_RETURN(auto worker,
-                          MakeParameterServerWorker(options, plan, view, std::move(step), transport, clock));
+    WEFT_ASSIGN_OR_RETURN(
+        auto worker, MakeParameterServerWorker(ServerOptions(plan), plan, view, std::move(step), transport, clock));
     return std::unique_ptr<DataPlane>(std::move(worker));
   }
   PeerPlaneOptions options;
@@ -198,8 +202,8 @@ Result<Measured> Run(const Row& row, const Plan& plan, const Setting& setting) {
   std::thread server_thread;
   if (UsesParameterServers(plan.strategy)) {
     const std::vector<float> initial(static_cast<std::size_t>(row.request.timeline.total_bytes() / 4));
-    WEFT_ASSIGN_OR_RETURN(server,
-                          ParameterServer::Make({}, plan, initial, network.endpoint(plan.workers), Clock::Steady()));
+    WEFT_ASSIGN_OR_RETURN(server, ParameterServer::Make(ServerOptions(plan), plan, initial,
+                                                        network.endpoint(plan.workers), Clock::Steady()));
     server_thread = std::thread([&] { server_status = server->Run(); });
   }
   std::vector<std::unique_ptr<Worker>> workers;
@@ -249,8 +253,8 @@ Result<std::vector<Row>> Rows(const Setting& setting) {
   add("LocalSGD", StrategyType::kLocalSGD, true);
   add("DPSGD", StrategyType::kDPSGD, true);
   add("DPSGD, adapt first", StrategyType::kDPSGD, true).peers.order = CombineOrder::kAdaptThenCombine;
-  add("SGP", StrategyType::kSGP, true);
-  add("SGP, no overlap", StrategyType::kSGP, true).peers.overlap = 0;
+  add("SGP", StrategyType::kSGP, false);  // a step counts by the weight
+  add("SGP, no overlap", StrategyType::kSGP, false).peers.overlap = 0;
   add("ADPSGD", StrategyType::kADPSGD, false);
   add("Swarm", StrategyType::kSwarm, false);
   return rows;

@@ -211,15 +211,26 @@ TEST(MakePlan, SynchronousStrategies_HavePeriodOneAndNoSlots) {
 }
 
 TEST(MakePlan, MergedByHand_MatchesTheRecurrence) {
-  // Gradients at 20 and 40, c = 5 + 0.01 * 2 * 1000 = 25 each. Pushes end at 45 and 70, pulls at 70 and 95. Layer 0's
-  // forward waits from 40 to 95, layer 1's comes at 105, after its pull at 70.
+  // Gradients at 20 and 40, c = 0.01 * 2 * 1000 = 20 each behind a latency of 5. Pushes move from 25 to 45 and from 45
+  // to 65, replies from 50 to 70 and from 70 to 90. Layer 0's forward waits from 40 to 90, layer 1's comes at 100.
   PlanRequest request = Request(UniformTimeline({1000, 1000}, 10, 20), 2, 1, {5, 0.01});
   request.strategy = StrategyType::kBulkSynchronousPS;
   const Plan plan = Made(request);
-  EXPECT_DOUBLE_EQ(plan.groups[1].stall_us, 55);
+  EXPECT_DOUBLE_EQ(plan.groups[1].stall_us, 50);
   EXPECT_DOUBLE_EQ(plan.groups[0].stall_us, 0);
   EXPECT_DOUBLE_EQ(plan.groups[0].window_to_us, 70);
-  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + 55);
+  EXPECT_DOUBLE_EQ(plan.iteration_us, 60 + 50);
+}
+
+TEST(MakePlan, MergedGroupsThatMeetOnTheLink_ShareIt) {
+  // Backward takes 10 a layer: pushes of 20 begin at 10 and 20. The first has 10 left when the second comes, and ends
+  // at 40, the second at 50; the replies of 20 begin then: the first has 10 left at 50, and ends at 70, the second
+  // at 80.
+  PlanRequest request = Request(UniformTimeline({1000, 1000}, 10, 10), 2, 1, {0, 0.01});
+  request.strategy = StrategyType::kBulkSynchronousPS;
+  const Plan plan = Made(request);
+  EXPECT_DOUBLE_EQ(plan.groups[0].window_to_us, 70);
+  EXPECT_DOUBLE_EQ(plan.groups[1].window_to_us, 80);
 }
 
 TEST(MakePlan, BadRequest_NamesPlaceValueAndRule) {
