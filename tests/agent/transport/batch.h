@@ -35,6 +35,10 @@ class Batch {
     }
     return true;
   }
+  bool pending() {
+    const MutexLock lock(mutex_);
+    return pending_ > 0;
+  }
   std::vector<Status> errors() {
     const MutexLock lock(mutex_);
     return errors_;

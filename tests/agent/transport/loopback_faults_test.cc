@@ -89,6 +89,30 @@ TEST(AllReduceFaults, MessageLost_AllEndWithUnavailable) {
   });
 }
 
+TEST(AllReduceFaults, AbortInMidSum_BuffersAreFreeWhenItReturns) {
+  constexpr int kRanks = 3;
+  for (int steps = 0; steps < 40; steps += 2) {
+    LoopbackNetwork network(kRanks);
+    std::vector<std::vector<float>> data(kRanks, std::vector<float>(300'000, 1.0F));
+    std::vector<std::unique_ptr<Batch>> ended;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      ended.push_back(std::make_unique<Batch>());
+      for (std::size_t i = 0; i < 3; ++i) {
+        const std::span<float> part = std::span(data[static_cast<std::size_t>(rank)]).subspan(i * 100'000, 100'000);
+        network.endpoint(rank).AllReduce(part, kRanks, ended.back()->Expect("sum"));
+      }
+    }
+    for (int i = 0; i < steps; ++i) network.statistics(0);  // lets the network go on
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      network.endpoint(static_cast<int>(rank)).Abort(InternalError("stop"));
+      EXPECT_FALSE(ended[rank]->pending()) << "after " << steps << " steps";
+      // What touches them later is found by the address sanitizer.
+      ended[rank].reset();
+      data[rank] = {};
+    }
+  }
+}
+
 TEST(AllReduceFaults, RankCutOff_OthersRunIntoTheirDeadline) {
   LoopbackNetwork network(3);
   network.Cut(2);
