@@ -145,14 +145,17 @@ class GossipSimulation {
 
   void SendModel(int from, int to) {
     const int iteration = workers_[Size(from)].iteration;
-    network_.Send(from, to, bytes_, [this, to, iteration] { Arrive(to, iteration); });
+    network_.Send(from, to, bytes_, [this, from, to, iteration] {
+      Arrive(to, iteration);
+      if (plan_.strategy == StrategyType::kSGP) Arrive(from, iteration);  // that it has left is waited for too
+    });
   }
 
-  // In SGP who sends to whom changes by iteration, evenly: the one message a worker gets in the mean is counted.
+  // The messages of an iteration that a worker waits for. In SGP who sends to whom changes by iteration.
   int Expected(int w, int iteration) const {
     if (iteration < 1) return 0;
     if (plan_.strategy == StrategyType::kDPSGD) return static_cast<int>(neighbours_[Size(w)].size());
-    int count = 0;
+    int count = 1;  // its own
     for (const int from : neighbours_[Size(w)]) {
       const std::vector<int>& to = neighbours_[Size(from)];
       count += to[Size(iteration) % to.size()] == w ? 1 : 0;

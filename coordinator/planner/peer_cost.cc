@@ -69,7 +69,7 @@ class PeerModel {
 
   void SGP() {
     const double moving = link_.us_per_byte * bytes();
-    const double cost = link_.latency_us + moving;
+    const double cost = link_.latency_us + moving * PushesMet(request_);
     const int overlap = request_.peers.overlap;
     double stall = cost;
     if (overlap > 0) {

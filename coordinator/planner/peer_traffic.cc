@@ -74,9 +74,24 @@ std::vector<std::vector<int>> NeighboursOf(StrategyType strategy, const PlanRequ
     } else if (request.workers > 1) {
       all.push_back((w + 1) % request.workers);
       if (request.workers > 2) all.push_back((w + request.workers - 1) % request.workers);
+      std::sort(all.begin(), all.end());
     }
   }
   return out;
+}
+
+double PushesMet(const PlanRequest& request) {
+  const std::vector<std::vector<int>> neighbours = NeighboursOf(StrategyType::kSGP, request);
+  const int rounds = DegreesOf(StrategyType::kSGP, request).most;
+  double sum = 0;
+  for (int t = 0; t < rounds; ++t) {
+    std::vector<int> received(neighbours.size(), 0);
+    for (const std::vector<int>& to : neighbours) {
+      ++received[static_cast<std::size_t>(to[static_cast<std::size_t>(t) % to.size()])];
+    }
+    sum += *std::max_element(received.begin(), received.end());
+  }
+  return sum / rounds;
 }
 
 double RegisterReadBytes(std::int64_t floats, int bits) {

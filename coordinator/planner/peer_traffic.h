@@ -10,6 +10,10 @@
 
 namespace weft {
 
+// How many of SGP's messages meet at the busiest worker's port, in the mean over iterations t, when each worker sends
+// to its neighbour number t mod d. Two workers or more.
+double PushesMet(const PlanRequest& request);
+
 // One exchange of one worker: what it sends and receives, replies to others' requests included, in the mean over
 // workers. Payloads only: a few words of headers a message are left out where a model is sent as floats.
 struct Traffic {

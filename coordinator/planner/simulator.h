@@ -18,8 +18,8 @@
 //
 // DPSGD: CombineThenAdapt: a worker sends its model to all neighbours as the iteration starts, and waits at its end for
 // theirs. AdaptThenCombine: a bucket goes to all neighbours when it is stepped and the one before it has left; its next
-// forward waits for theirs. SGP: behind its step a worker sends to one neighbour, and waits for what was sent to it
-// `overlap` iterations before.
+// forward waits for theirs. SGP: behind its step a worker sends to one neighbour; `overlap` iterations later it waits
+// until that is there, and for what was sent to it.
 //
 // ADPSGD: as an iteration starts, a worker draws a neighbour and exchanges models with it: one there, and one back.
 // Swarm: every H iterations it reads its partner's register and then appends its delta, in round trips of one message

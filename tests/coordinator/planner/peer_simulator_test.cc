@@ -54,7 +54,9 @@ TEST(SimulatePeers, EvenWorkers_AgreesWithTheCostModel) {
           peers.overlap = order == CombineOrder::kCombineThenAdapt ? 1 : 0;
           const Case input = CaseOf(strategy, Layers(100'000), workers, {50, us_per_byte}, peers);
           const SimulationResult result = Simulated(input);
-          EXPECT_NEAR(result.iteration_us, input.plan.iteration_us, 0.02 * input.plan.iteration_us)
+          // Where SGP's messages meet at one port and not at another, workers drift apart and meet less.
+          const double tolerance = strategy == StrategyType::kSGP ? 0.2 : 0.02;
+          EXPECT_NEAR(result.iteration_us, input.plan.iteration_us, tolerance * input.plan.iteration_us)
               << Name(strategy) << ", " << workers << " workers, " << us_per_byte << " us a byte, order "
               << static_cast<int>(order);
           const double sent = result.bytes_per_iteration / workers;
