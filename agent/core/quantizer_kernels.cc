@@ -34,16 +34,16 @@ struct Slots {
 };
 
 template <typename W>
-WEFT_LATTICE_INLINE const auto& WordsAt(const std::byte* codes, std::size_t word) {
+WEFT_LATTICE_INLINE const typename W::WordInMemory& WordsAt(const std::byte* codes, std::size_t word) {
   return *reinterpret_cast<const typename W::WordInMemory*>(codes + 4 * word);
 }
 template <typename W>
-WEFT_LATTICE_INLINE auto& WordsAt(std::byte* codes, std::size_t word) {
+WEFT_LATTICE_INLINE typename W::WordInMemory& WordsAt(std::byte* codes, std::size_t word) {
   return *reinterpret_cast<typename W::WordInMemory*>(codes + 4 * word);
 }
 // C_l of the lanes from `lane` on.
 template <typename W>
-WEFT_LATTICE_INLINE const auto& FactorsAt(std::size_t lane) {
+WEFT_LATTICE_INLINE const typename W::WordInMemory& FactorsAt(std::size_t lane) {
   return *reinterpret_cast<const typename W::WordInMemory*>(kLaneFactors.of.data() + lane);
 }
 
@@ -80,7 +80,10 @@ WEFT_LATTICE_INLINE std::uint32_t Largest(const float* x, std::size_t count) {
   std::size_t i = 0;
   for (; i + 4 * W::kLanes <= count; i += 4 * W::kLanes) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) MaxMagnitude<W>(FloatsAt<W>(x, i + j * W::kLanes), &largest[j]);
+    for (std::size_t j = 0; j < 4; ++j) {
+      const typename W::Float v = FloatsAt<W>(x, i + j * W::kLanes).v;
+      MaxMagnitude<W>(v, &largest[j]);
+    }
   }
   std::uint32_t result = 0;
   for (const auto& part : largest) result = std::max(result, LargestOfLanes<W>(part));
@@ -106,16 +109,16 @@ WEFT_LATTICE_INLINE void EncodeDelta(const Lattice& lattice, const float* x, std
 #pragma GCC unroll 4
       for (std::size_t part = 0; part < S::kParts; ++part) {
         const std::size_t lane = part * S::kStride + t;
-        const Word u = (FactorsAt<W>(lane) * factor) >> width.bits();
-        const Float v = FloatsAt<W>(x, group * kCodeGroup + lane) * inverse_unit;
+        const Word u = (FactorsAt<W>(lane).v * factor) >> width.bits();
+        const Float v = FloatsAt<W>(x, group * kCodeGroup + lane).v * inverse_unit;
         const Word sum = __builtin_bit_cast(Word, __builtin_convertvector(v, Int)) + u;
         const Word code = sum & width.whole();
         word |= code >> (width.fraction() - S::kBits * static_cast<int>(part));
         const Word w = (code | width.half()) - u;
-        FloatsAt<W>(decoded, group * kCodeGroup + lane) =
+        FloatsAt<W>(decoded, group * kCodeGroup + lane).v =
             __builtin_convertvector(__builtin_bit_cast(Int, w), Float) * unit;
       }
-      WordsAt<W>(codes, group * S::kStride + t) = word;
+      WordsAt<W>(codes, group * S::kStride + t).v = word;
     }
   }
 }
@@ -139,19 +142,19 @@ WEFT_LATTICE_INLINE void DecodeDelta(const Lattice& lattice, const std::byte* co
     const std::uint32_t factor = GroupFactor(lattice.block_key, group, &pair);
 #pragma GCC unroll 4
     for (std::size_t t = 0; t < S::kStride; t += W::kLanes) {
-      const Word word = WordsAt<W>(codes, group * S::kStride + t);
+      const Word word = WordsAt<W>(codes, group * S::kStride + t).v;
 #pragma GCC unroll 4
       for (std::size_t part = 0; part < S::kParts; ++part) {
         const std::size_t lane = part * S::kStride + t;
-        const Word h = FactorsAt<W>(lane) * factor;
+        const Word h = FactorsAt<W>(lane).v * factor;
         Word w;
         Wrapped(width, word, S::kBits * static_cast<int>(part), h, &w);
         const Float v = __builtin_convertvector(__builtin_bit_cast(Int, w), Float) * unit;
-        auto& to = FloatsAt<W>(x, group * kCodeGroup + lane);
+        const std::size_t at = group * kCodeGroup + lane;
         if constexpr (kAdd) {
-          to = to + v;
+          FloatsAt<W>(x, at).v = FloatsAt<W>(x, at).v + v;
         } else {
-          to = v;
+          FloatsAt<W>(x, at).v = v;
         }
       }
     }
@@ -175,12 +178,12 @@ WEFT_LATTICE_INLINE std::uint32_t EncodeRegister(const Lattice& lattice, const f
 #pragma GCC unroll 4
     for (std::size_t lane = 0; lane < kCodeGroup; lane += W::kLanes) {
       const std::size_t at = group * kCodeGroup + lane;
-      const Word h = FactorsAt<W>(lane) * factor;
+      const Word h = FactorsAt<W>(lane).v * factor;
       const Int u = __builtin_bit_cast(Int, h >> width.bits()) - half;
-      const Float v = FloatsAt<W>(x, at) * inverse + __builtin_convertvector(u, Float) * unit;
+      const Float v = FloatsAt<W>(x, at).v * inverse + __builtin_convertvector(u, Float) * unit;
       const Float rounded = v + kRounder;
       const Int integer = __builtin_bit_cast(Int, rounded) - static_cast<std::int32_t>(kRounderBits);
-      *reinterpret_cast<typename W::WordInMemory*>(k + at) = __builtin_bit_cast(Word, integer);
+      reinterpret_cast<typename W::WordInMemory*>(k + at)->v = __builtin_bit_cast(Word, integer);
       // floor((k - u) / q + 1/2): a u above 0 takes k + q/2 below the multiple of q that it would reach.
       const Int wraps = (integer + half_q + (-u >> 31)) >> width.bits();
       hash += __builtin_bit_cast(Word, wraps) * h;
@@ -208,20 +211,21 @@ WEFT_LATTICE_INLINE DecodedBlock DecodeRegister(const Lattice& lattice, const st
     factors += factor;
 #pragma GCC unroll 4
     for (std::size_t t = 0; t < S::kStride; t += W::kLanes) {
-      const Word word = WordsAt<W>(codes, group * S::kStride + t);
+      const Word word = WordsAt<W>(codes, group * S::kStride + t).v;
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < S::kParts; ++p) {
         const std::size_t lane = p * S::kStride + t;
-        const Word h = FactorsAt<W>(lane) * factor;
+        const Word h = FactorsAt<W>(lane).v * factor;
         Word w;
         Wrapped(width, word, S::kBits * static_cast<int>(p), h, &w);
         const Float part = __builtin_convertvector(__builtin_bit_cast(Int, w), Float) * 0x1p-32F;
-        const Float key = FloatsAt<W>(y, group * kCodeGroup + lane);
+        const Float key = FloatsAt<W>(y, group * kCodeGroup + lane).v;
         const Float rounded = (key * inverse_wrap - part) + kRounder;
         hash += __builtin_bit_cast(Word, rounded) * h;
         const Float value = (part + (rounded - kRounder)) * wrap;
-        MaxMagnitude<W>(value - key, &largest);
-        FloatsAt<W>(x, group * kCodeGroup + lane) = value;
+        const Float difference = value - key;
+        MaxMagnitude<W>(difference, &largest);
+        FloatsAt<W>(x, group * kCodeGroup + lane).v = value;
       }
     }
   }

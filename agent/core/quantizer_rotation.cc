@@ -85,7 +85,7 @@ WEFT_LATTICE_INLINE void TransformChunks(const Rotation& rotation, const float* 
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRadix<W>; ++i) {
       const std::size_t at = start + i * W::kLanes;
-      v[i] = FloatsAt<W>(x, at);
+      v[i] = FloatsAt<W>(x, at).v;
       if constexpr (kSigned) {
         // The next block's, which memory brings while this one is worked on.
         __builtin_prefetch(x + at + rotation.m);
@@ -98,7 +98,7 @@ WEFT_LATTICE_INLINE void TransformChunks(const Rotation& rotation, const float* 
     }
     StagesBetween<W>(v);
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < kRadix<W>; ++i) FloatsAt<W>(z, start + i * W::kLanes) = v[i];
+    for (std::size_t i = 0; i < kRadix<W>; ++i) FloatsAt<W>(z, start + i * W::kLanes).v = v[i];
   }
 }
 
@@ -109,10 +109,10 @@ WEFT_LATTICE_INLINE void TransformApart(std::size_t m, std::size_t distance, flo
     for (std::size_t j = start; j < start + distance; j += W::kLanes) {
       typename W::Float v[kRadix<W>];
 #pragma GCC unroll 16
-      for (std::size_t i = 0; i < kRadix<W>; ++i) v[i] = FloatsAt<W>(z, j + i * distance);
+      for (std::size_t i = 0; i < kRadix<W>; ++i) v[i] = FloatsAt<W>(z, j + i * distance).v;
       StagesBetween<W>(v);
 #pragma GCC unroll 16
-      for (std::size_t i = 0; i < kRadix<W>; ++i) FloatsAt<W>(z, j + i * distance) = v[i];
+      for (std::size_t i = 0; i < kRadix<W>; ++i) FloatsAt<W>(z, j + i * distance).v = v[i];
     }
   }
 }
@@ -121,9 +121,9 @@ template <typename W>
 WEFT_LATTICE_INLINE void TransformOneStage(std::size_t m, std::size_t distance, float* z) {
   for (std::size_t start = 0; start < m; start += 2 * distance) {
     for (std::size_t j = start; j < start + distance; j += W::kLanes) {
-      const typename W::Float a = FloatsAt<W>(z, j), b = FloatsAt<W>(z, j + distance);
-      FloatsAt<W>(z, j) = a + b;
-      FloatsAt<W>(z, j + distance) = a - b;
+      const typename W::Float a = FloatsAt<W>(z, j).v, b = FloatsAt<W>(z, j + distance).v;
+      FloatsAt<W>(z, j).v = a + b;
+      FloatsAt<W>(z, j + distance).v = a - b;
     }
   }
 }
@@ -147,8 +147,8 @@ WEFT_LATTICE_INLINE void ScaleAndSign(const Rotation& rotation, const float* z, 
       const std::size_t at = group * kCodeGroup + lane;
       Word mask;
       SignsAt<W>(signs, lane, &mask);
-      const typename W::Float scaled = FloatsAt<W>(z, at) * factor;
-      FloatsAt<W>(x, at) = __builtin_bit_cast(typename W::Float, __builtin_bit_cast(Word, scaled) ^ mask);
+      const typename W::Float scaled = FloatsAt<W>(z, at).v * factor;
+      FloatsAt<W>(x, at).v = __builtin_bit_cast(typename W::Float, __builtin_bit_cast(Word, scaled) ^ mask);
     }
   }
 }

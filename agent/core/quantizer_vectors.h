@@ -35,8 +35,12 @@ struct EightLanes {
   using Int = std::int32_t __attribute__((vector_size(32)));
   using Word = std::uint32_t __attribute__((vector_size(32)));
   // The same anywhere in memory.
-  using FloatInMemory = float __attribute__((vector_size(32), aligned(4), may_alias));
-  using WordInMemory = std::uint32_t __attribute__((vector_size(32), aligned(1), may_alias));
+  struct __attribute__((packed, may_alias)) FloatInMemory {
+    Float v;
+  };
+  struct __attribute__((packed, may_alias)) WordInMemory {
+    Word v;
+  };
 };
 struct SixteenLanes {
   static constexpr std::size_t kLanes = 16;
@@ -44,19 +48,23 @@ struct SixteenLanes {
   using Int = std::int32_t __attribute__((vector_size(64)));
   using Word = std::uint32_t __attribute__((vector_size(64)));
   // The same anywhere in memory.
-  using FloatInMemory = float __attribute__((vector_size(64), aligned(4), may_alias));
-  using WordInMemory = std::uint32_t __attribute__((vector_size(64), aligned(1), may_alias));
+  struct __attribute__((packed, may_alias)) FloatInMemory {
+    Float v;
+  };
+  struct __attribute__((packed, may_alias)) WordInMemory {
+    Word v;
+  };
 };
 
 inline bool UseWideVectors(LatticeVectors vectors) { return vectors == LatticeVectors::kWidest && HasWideVectors(); }
 
 // A vector of `W` at `i`.
 template <typename W>
-WEFT_LATTICE_INLINE const auto& FloatsAt(const float* x, std::size_t i) {
+WEFT_LATTICE_INLINE const typename W::FloatInMemory& FloatsAt(const float* x, std::size_t i) {
   return *reinterpret_cast<const typename W::FloatInMemory*>(x + i);
 }
 template <typename W>
-WEFT_LATTICE_INLINE auto& FloatsAt(float* x, std::size_t i) {
+WEFT_LATTICE_INLINE typename W::FloatInMemory& FloatsAt(float* x, std::size_t i) {
   return *reinterpret_cast<typename W::FloatInMemory*>(x + i);
 }
 
