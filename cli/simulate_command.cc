@@ -55,7 +55,7 @@ constexpr StrategyType kAll[] = {
     StrategyType::kADPSGD,        StrategyType::kSGP,      StrategyType::kSwarm};
 
 // All that the job has servers for; or the one that was asked for.
-Result<std::vector<Row>> PlayStrategies(const SimulateOptions& options, PlanRequest request) {
+Result<std::vector<Row>> PlayStrategies(const SimulateOptions& options, const PlanRequest& request) {
   std::vector<Row> rows;
   const bool one = !options.planning.strategy.empty();
   for (const StrategyType strategy : kAll) {
