@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -44,15 +45,21 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
                           ShowSeconds(progress.compute_seconds()) + ")"});
   parts.push_back({3, Format("stall %.1f %%", progress.stall_fraction() * 100)});
   parts.push_back({2, Format("%.1f MB/s", progress.bytes_per_second() * 1e-6)});
+  if (progress.model_variance() != 0) parts.push_back({1, Format("\u0393 %.3g", progress.model_variance())});
   parts.push_back({5, ShowClock(progress.seconds_left()) + " left"});
 
+  // In columns, not in bytes: a character of UTF-8 has one byte that does not begin with the bits 10.
+  const auto columns = [](const std::string& line) {
+    return static_cast<std::size_t>(std::count_if(
+        line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
+  };
   const auto join = [&] {
     std::string line;
     for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
     return line;
   };
   std::string line = join();
-  while (width > 0 && line.size() > width && parts.size() > 1) {
+  while (width > 0 && columns(line) > width && parts.size() > 1) {
     auto least = parts.begin();
     for (auto part = parts.begin(); part != parts.end(); ++part) {
       if (part->importance < least->importance) least = part;
@@ -60,7 +67,7 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
     parts.erase(least);
     line = join();
   }
-  if (width > 0 && line.size() > width) line.resize(width);
+  if (width > 0 && columns(line) > width) line.resize(width);  // one part is left, in ASCII
   return line;
 }
 
@@ -76,6 +83,11 @@ std::string SummaryText(const std::string& summary_json) {
   text += Format(": %.0f samples/s, loss %.4f", number(summary["images_per_second"]), number(summary["loss"]));
   if (summary["accuracy"].is_number()) text += Format(", accuracy %.2f %%", number(summary["accuracy"]) * 100);
   text += "\n";
+  if (summary["worst_accuracy"].is_number()) {
+    text += Format("the mean of the workers' models; the worst single one has an accuracy of %.2f %%",
+                   number(summary["worst_accuracy"]) * 100) +
+            Format(", \u0393 is %.3g\n", number(summary["model_variance"]));
+  }
   text += "an iteration takes " + ShowSeconds(iteration) + " (95th percentile " +
           ShowSeconds(number(summary["iteration_seconds"]["p95"])) + ")";
   if (compute > 0) text += Format(", %.2f times the compute alone of ", iteration / compute) + ShowSeconds(compute);

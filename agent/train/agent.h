@@ -16,7 +16,7 @@ struct AgentOptions {
   std::uint64_t generation = 1;
   int workers = 1;
   int servers = 1;
-  int metrics_port = 0;     // the coordinator's; rank r serves at metrics_port + 1 + r; 0: any free one
+  int metrics_port = 0;     // the coordinator's; rank r serves at metrics_port + 1 + r; 0: any free one; below 0: none
   Duration peer_timeout{};  // how long any peer may keep this rank waiting
 };
 

@@ -7,6 +7,7 @@ namespace weft {
 
 Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Start(const std::string& job, int port) {
   std::unique_ptr<AgentMetrics> metrics(new AgentMetrics(job));
+  if (port < 0) return metrics;
   WEFT_ASSIGN_OR_RETURN(metrics->exporter_, MetricsExporter::Start(metrics->registry_, "127.0.0.1", port));
   return metrics;
 }

@@ -27,6 +27,7 @@
 #include "agent/train/worker_state.h"
 #include "agent/train/writer.h"
 #include "agent/transport/probe.h"
+#include "common/log.h"
 #include "common/plan/json.h"
 
 namespace weft {
@@ -196,6 +197,9 @@ Status Worker::Train(const Plan& plan, const v1::Train& request) {
   if (plane_->synchronous() == asynchronous_) {
     return InternalError("the coordinator takes the strategy for " +
                          std::string(asynchronous_ ? "asynchronous" : "synchronous") + ", which it is not");
+  }
+  if (const ExchangeStatistics exchange = plane_->Statistics(); !exchange.mechanism.empty()) {
+    LogInfo("registers", {{"mechanism", exchange.mechanism}, {"reason", exchange.mechanism_reason}});
   }
   if (first_iteration_ > 1) WEFT_RETURN_IF_ERROR(plane_->RestoreState(first_iteration_ - 1, plane_state_));
   if (context_.is_writer()) {

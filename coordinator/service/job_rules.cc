@@ -50,7 +50,7 @@ std::string TopologyName(const JobSpec& job, StrategyType strategy) {
   return TopologyNames().at(static_cast<std::size_t>(type));
 }
 
-Result<PlanRequest> RequestFor(const JobSpec& job, const Measurements& measurements) {
+Result<PlanRequest> SettingsOf(const JobSpec& job) {
   const ParameterServerSpec& spec = job.strategy.parameter_server;
   PlanRequest request;
   request.strategy = job.strategy.type;
@@ -72,11 +72,16 @@ Result<PlanRequest> RequestFor(const JobSpec& job, const Measurements& measureme
   } else if (IsGossip(job.strategy.type)) {
     WEFT_ASSIGN_OR_RETURN(request.peers.gossip_topology, TopologyFor(job, job.strategy.decentralized.topology));
   }
+  request.workers = job.worker.replicas;
+  request.servers = job.server.replicas;
+  return request;
+}
+
+Result<PlanRequest> RequestFor(const JobSpec& job, const Measurements& measurements) {
+  WEFT_ASSIGN_OR_RETURN(PlanRequest request, SettingsOf(job));
   request.timeline = measurements.SlowestTimeline();
   request.links = measurements.ServerLinks();
   request.peer_links = measurements.PeerLinks();
-  request.workers = job.worker.replicas;
-  request.servers = job.server.replicas;
   return request;
 }
 

@@ -26,7 +26,8 @@ void SetMeasurements(const JobSpec& job, GenerationOptions& options);
 // The overlay graph that the strategy exchanges over, as the job names it: "Ring"; empty where it has none.
 std::string TopologyName(const JobSpec& job, StrategyType strategy);
 
-// Errors: a topology that is not one for so many workers.
+// The planner's request but for what is measured. Errors: a topology that is not one for so many workers.
+Result<PlanRequest> SettingsOf(const JobSpec& job);
 Result<PlanRequest> RequestFor(const JobSpec& job, const Measurements& measurements);
 
 // INVALID_ARGUMENT: the plan is for another strategy or for other numbers of workers or servers than the job.

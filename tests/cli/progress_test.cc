@@ -38,6 +38,18 @@ TEST(ProgressTest, Line_FitsEveryWidthAndKeepsTheIterationLongest) {
   EXPECT_THAT(ProgressLine(Midway(), 79), Not(HasSubstr("MB/s")));
 }
 
+TEST(ProgressTest, Line_WorkersWithTheirOwnModels_ShowsTheirVariance) {
+  v1::Progress progress = Midway();
+  progress.set_model_variance(0.04217);
+  EXPECT_THAT(ProgressLine(progress, 0), HasSubstr("35.2 MB/s  \u0393 0.0422  1:23 left"));
+  // The Greek letter takes one column.
+  const std::string whole = ProgressLine(progress, 0);
+  EXPECT_EQ(ProgressLine(progress, whole.size() - 1), whole);
+  EXPECT_THAT(ProgressLine(progress, whole.size() - 2), Not(HasSubstr("\u0393")));
+  progress.set_model_variance(0);
+  EXPECT_THAT(ProgressLine(progress, 0), Not(HasSubstr("\u0393")));
+}
+
 TEST(ProgressTest, Line_BeforeTheFirstEvaluation_HasNoAccuracy) {
   v1::Progress progress = Midway();
   progress.set_accuracy(-1);

@@ -76,9 +76,10 @@ spec:
   }
 
   // Kills one process of a run that trains: it ends in time, names `cause`, and leaves nothing.
-  void ExpectEndAfterKill(const std::string& program, const std::string& rank, const std::string& cause) {
+  void ExpectEndAfterKill(const std::string& program, const std::string& rank, const std::string& cause,
+                          const std::vector<std::string>& more = {}) {
     WriteJob(100000);
-    const auto weft = Training("run");
+    const auto weft = Training("run", more);
     const std::vector<RunProcess> processes = weft->Processes();
     const auto victim = Find(processes, program, rank);
     const auto coordinator = Find(processes, "weft-coordinator");
@@ -209,6 +210,47 @@ TEST_F(RunTest, Interrupted_LeavesACheckpointAndResumesToTheSameModel) {
   Complete({"run", "--resume", Path("stopped")});
   EXPECT_TRUE(ReadWholeFile(Path("stopped/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
   ExpectEachIterationOnce("stopped", 4000);
+}
+
+TEST_F(RunTest, WithoutServersInterrupted_ResumesToTheSameModel) {
+  WriteJob(30000);
+  const std::vector<std::string> strategy = {"--set", "strategy.type=LocalSGD"};
+  Complete(Run("whole", strategy));
+  std::vector<std::string> arguments = strategy;
+  arguments.insert(arguments.end(), {"--plan", Path("whole/plan.json")});
+  {
+    const auto weft = Training("stopped", arguments);
+    weft->Signal(SIGINT);
+    const auto exit = weft->WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value());
+    ASSERT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
+  }
+  Complete({"run", "--resume", Path("stopped")});
+  EXPECT_TRUE(ReadWholeFile(Path("stopped/model.safetensors")) == ReadWholeFile(Path("whole/model.safetensors")));
+  ExpectEachIterationOnce("stopped", 30000);
+}
+
+TEST_F(RunTest, AsynchronousInterrupted_GoesOnWithEachWorkerWhereItWas) {
+  WriteJob(20000);
+  {
+    const auto weft =
+        Training("stopped", {"--set", "strategy.type=Swarm", "--set", "training.optimizer.learningRate=0.005"});
+    const std::vector<RunProcess> processes = weft->Processes();
+    weft->Signal(SIGINT);
+    const auto exit = weft->WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value());
+    EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
+    ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), Duration{});
+  }
+  Complete({"run", "--resume", Path("stopped")});
+  ExpectEachIterationOnce("stopped", 20000);
+  const Json summary = Json::parse(ReadWholeFile(Path("stopped/summary.json")));
+  EXPECT_GT(summary["accuracy"], 0.5);
+  EXPECT_GT(summary["interactions"]["averaged"], 0);
+}
+
+TEST_F(RunTest, AsynchronousWorkerKilled_IsNamed) {
+  ExpectEndAfterKill("weft-agent", "1", "worker 1", {"--set", "strategy.type=Swarm"});
 }
 
 TEST_F(RunTest, InterruptedAmidThousandsOfIterationsASecond_EndsInTime) {

@@ -60,6 +60,41 @@ TEST(PauseGateTest, WaitAtEnd_CoordinatorSilent_EndsAtTheDeadline) {
   EXPECT_THAT(action.status().message(), testing::HasSubstr("iteration 1"));
 }
 
+TEST(PauseGateTest, OwnIteration_PausesAtTheEndOfThePresentOne) {
+  PauseGate gate;
+  ASSERT_TRUE(gate.WaitAtEnd(7, Soon()).ok());
+  ASSERT_TRUE(gate.Propose(kOwnIteration).accepted);
+  std::thread coordinator([&] { gate.Commit(kOwnIteration, PauseAction::kCheckpoint); });
+  EXPECT_EQ(gate.WaitAtEnd(8, Soon()).value(), PauseAction::kCheckpoint);
+  coordinator.join();
+  EXPECT_EQ(gate.WaitAtEnd(9, Soon()).value(), PauseAction::kGoOn);
+}
+
+TEST(PauseGateTest, WaitToFinish_StillPausesAndGoesOnWhenAllAreThere) {
+  PauseGate gate;
+  ASSERT_TRUE(gate.Propose(kOwnIteration).accepted);
+  gate.Commit(kOwnIteration, PauseAction::kCheckpointAndStop);
+  EXPECT_EQ(gate.WaitToFinish().value(), PauseAction::kCheckpointAndStop);
+  std::thread coordinator([&] { gate.FinishNow(); });
+  EXPECT_EQ(gate.WaitToFinish().value(), PauseAction::kGoOn);
+  coordinator.join();
+}
+
+TEST(PauseGateTest, VerdictToStop_Stays) {
+  PauseGate gate;
+  EXPECT_FALSE(gate.stop_decided());
+  gate.Decide(10, true);
+  gate.Decide(20, false);  // of an epoch that another worker had ended before
+  EXPECT_TRUE(gate.stop_decided());
+}
+
+TEST(PauseGateTest, CloseTwice_TheFirstCauseStays) {
+  PauseGate gate;
+  gate.Close(UnavailableError("worker 3 is gone"));
+  gate.Close(CancelledError("the coordinator ended the stream"));
+  EXPECT_EQ(gate.WaitToFinish().status().message(), "worker 3 is gone");
+}
+
 TEST(PauseGateTest, Close_EndsTheWaitWithItsCause) {
   PauseGate gate;
   ASSERT_TRUE(gate.Propose(1).accepted);

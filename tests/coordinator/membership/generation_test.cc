@@ -383,6 +383,104 @@ propose 2 @49
                kTraining);
 }
 
+const std::vector<std::string> kAsynchronousTraining = {"register 0", "register 1", "register 2",          "ready 0",
+                                                        "ready 1",    "ready 2",    "planned-asynchronous"};
+
+TEST(GenerationTest, AsynchronousStop_PausesEachAtItsOwnIteration) {
+  ExpectScript(WithPlan(), R"(> iteration 0 40
+> iteration 1 900
+> stop
+stage: stopping after a checkpoint
+propose 0 @0
+propose 1 @0
+propose 2 @0
+> yes 0 0 41
+> yes 1 0 901
+> yes 2 0 0
+commit 0 @0 stop
+commit 1 @0 stop
+commit 2 @0 stop
+> saved 0 0
+> saved 1 0
+> saved 2 0
+exit 0 0 stopped
+exit 1 0 stopped
+exit 2 0 stopped
+)",
+               kAsynchronousTraining);
+}
+
+TEST(GenerationTest, AsynchronousWorkersAtTheirEnd_WaitForEachOtherAndStillPause) {
+  GenerationOptions options = WithPlan();
+  options.checkpoint_interval = std::chrono::seconds(1);
+  ExpectScript(options, R"(> end 0
+> after 1000
+propose 0 @0
+propose 1 @0
+propose 2 @0
+> end 1
+> yes 0 0 1001
+> yes 1 0 1001
+> yes 2 0 0
+commit 0 @0
+commit 1 @0
+commit 2 @0
+> saved 0 0
+> saved 1 0
+> saved 2 0
+finish 0
+finish 1
+> after 1000
+> finished 0
+> finished 1
+> final 1000
+exit 0 0
+exit 1 0
+exit 2 0
+)",
+               kAsynchronousTraining);
+}
+
+TEST(GenerationTest, AsynchronousWorkerAtItsEnd_MayBeSilent) {
+  ExpectScript(WithPlan(), R"(> end 0
+> after 60000
+> iteration 1 40
+> after 60000
+> after 60000
+exit 0 1 worker 1 (pid 101) has not been heard of for 120 s
+exit 1 1 worker 1 (pid 101) has not been heard of for 120 s
+exit 2 1 worker 1 (pid 101) has not been heard of for 120 s
+end 1: worker 1 (pid 101) has not been heard of for 120 s
+)",
+               kAsynchronousTraining);
+}
+
+TEST(GenerationTest, WithoutServers_EachWorkerMeasuresItsLinkToTheNext) {
+  GenerationOptions options;
+  options.job = "job";
+  options.workers = 2;
+  options.servers = 0;
+  options.peer_links = true;
+  ExpectScript(options, R"(> ready 1
+stage: measuring the model
+profile 0
+profile 1
+> profile 0
+> profile 1
+stage: measuring links: 1 of 1
+link 1: 0-1
+link 0: 0-1
+> link 0 1
+stage: planning
+plan
+> planned
+stage: training
+train 0
+train 1
+)",
+               {"register 0", "register 1", "ready 0"});
+}
+
 TEST(GenerationTest, StopBeforeTraining_EndsAtOnce) {
   ExpectScript(TwoWorkersAndAServer(), R"(> stop
 exit 0 0 stopped
