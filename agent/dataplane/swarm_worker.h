@@ -5,8 +5,8 @@
 //
 // Per round of H iterations and worker, on the wire: one interaction (swarm_node.h), 5 + k operations, k deltas waiting
 // at the partner (1 on average where all are equally fast). With b bits about (2 + k) d b/8 bytes for d weights, of
-// which one d b/8 is sent and the rest received, whatever the number of workers. Beyond that nothing: Drain and Finish
-// send 2 (P - 1) control messages each.
+// which one d b/8 is sent and the rest received, whatever the number of workers. Beyond that nothing, but
+// 2 (P - 1) control messages in each Drain and 3 (P - 1) in Finish.
 //
 // One thread calls, except Statistics.
 #pragma once
