@@ -25,8 +25,9 @@ class Mailbox {
     changed_.NotifyAll();
   }
 
-  // The same, but waits while `most` messages are there. DEADLINE_EXCEEDED at `deadline`; Close's cause.
-  Status PushWithin(T message, std::size_t most, TimePoint deadline) WEFT_EXCLUDES(mutex_) {
+  // The same, but waits while `most` messages are there. DEADLINE_EXCEEDED at `deadline`; Close's cause. On an error
+  // `message` stays the caller's.
+  Status PushWithin(T& message, std::size_t most, TimePoint deadline) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     while (messages_.size() >= most) {
       if (!closed_.ok()) return closed_;

@@ -1,7 +1,5 @@
 #include "agent/train/model_outbox.h"
 
-#include <utility>
-
 #include "agent/train/writer.h"
 
 namespace weft {
@@ -15,8 +13,8 @@ ModelOutbox::~ModelOutbox() {
   thread_.join();
 }
 
-Status ModelOutbox::Add(StateMessage model) {
-  return waiting_.PushWithin(std::move(model), kMostWaitingModels, kUntilClosed);
+Status ModelOutbox::Add(StateMessage& model, TimePoint deadline) {
+  return waiting_.PushWithin(model, kMostWaitingModels, deadline);
 }
 
 void ModelOutbox::SendAll() {

@@ -18,8 +18,9 @@ class ModelOutbox {
   // Aborts the transport: the writer may not take what waits any more.
   ~ModelOutbox();
 
-  // Waits while kMostWaitingModels are there. CANCELLED: a send has failed.
-  Status Add(StateMessage model);
+  // Takes the model, when fewer than kMostWaitingModels are there before `deadline`; else DEADLINE_EXCEEDED, and it
+  // stays the caller's. The cause of a send that has failed.
+  Status Add(StateMessage& model, TimePoint deadline);
 
  private:
   void SendAll();

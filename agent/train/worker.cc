@@ -38,6 +38,8 @@ namespace {
 constexpr Duration kLeastProfile = std::chrono::seconds(1);
 // How often a plane without servers tells what it has exchanged.
 constexpr Duration kExchangeInterval = std::chrono::seconds(1);
+// How often an asynchronous worker that waits for room in the evaluation's queue looks whether it should pause.
+constexpr Duration kPauseLookout = std::chrono::milliseconds(20);
 
 Batch ViewOf(const Samples& samples) {
   return {.size = samples.size, .inputs = samples.inputs, .labels = samples.labels, .tokens = samples.tokens};
@@ -73,11 +75,12 @@ class Worker : public Role {
   void TakeLocalStep(FloatRange range, std::int64_t iteration);
   // Reports between and after the iterations.
   Status ReportModel(std::int64_t iteration, Reporter& reporter);
+  Status ReportExchangeIfDue(Reporter& reporter);
   Status ReportExchange(Reporter& reporter);
   double StalenessIterations(const IterationRecord& record) const;
-  // Hands this worker's model at an epoch's end to the evaluation, where it is of use there.
-  Status EndEpoch(std::int64_t iteration);
-  Status SendModel(std::int64_t iteration, bool final);
+  // Hands this worker's model at an epoch's end to the evaluation, where it is of use there. True: the run stops.
+  Result<bool> EndEpoch(std::int64_t iteration, Reporter& reporter);
+  Status SendModel(StateMessage& snapshot, TimePoint deadline);
   // What a pause at the end of `iteration` asks for. True: the run stops.
   Result<bool> CarryOutPause(PauseAction action, std::int64_t iteration, Reporter& reporter);
   Status SaveState(std::int64_t iteration);
@@ -230,10 +233,11 @@ Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
     ++iteration;
     WEFT_RETURN_IF_ERROR(RunIteration(iteration, observer, reporter));
     if (iteration % per_epoch == 0) {
-      WEFT_RETURN_IF_ERROR(EndEpoch(iteration));
+      WEFT_ASSIGN_OR_RETURN(const bool stop, EndEpoch(iteration, reporter));
+      if (stop) return Outcome::kStopped;
       if (has_target && !asynchronous_) {
-        WEFT_ASSIGN_OR_RETURN(const bool stop, context_.gate.WaitForVerdict(iteration, kUntilClosed));
-        if (stop) break;
+        WEFT_ASSIGN_OR_RETURN(const bool reached, context_.gate.WaitForVerdict(iteration, kUntilClosed));
+        if (reached) break;
       }
     }
     if (asynchronous_ && context_.gate.stop_decided()) break;
@@ -248,7 +252,10 @@ Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
   WEFT_RETURN_IF_ERROR(plane_->Finish());
   WEFT_RETURN_IF_ERROR(ReportExchange(reporter));
   plane_.reset();
-  if (sends_model()) WEFT_RETURN_IF_ERROR(SendModel(iteration, /*final=*/true));
+  if (sends_model()) {
+    StateMessage last = TakeModel(iteration, /*final=*/true, model());
+    WEFT_RETURN_IF_ERROR(SendModel(last, kUntilClosed));
+  }
   return Outcome::kComplete;
 }
 
@@ -280,6 +287,10 @@ Status Worker::ReportModel(std::int64_t iteration, Reporter& reporter) {
   if (sketch_period_ > 0 && iteration % sketch_period_ == 0 && !plane_->replicated()) {
     WEFT_RETURN_IF_ERROR(reporter.AddSketch(iteration, model().weights(), context_.job.training.seed));
   }
+  return ReportExchangeIfDue(reporter);
+}
+
+Status Worker::ReportExchangeIfDue(Reporter& reporter) {
   const TimePoint now = context_.clock->Now();
   if (now < next_exchange_) return OkStatus();
   next_exchange_ = now + kExchangeInterval;
@@ -304,17 +315,28 @@ double Worker::StalenessIterations(const IterationRecord& record) const {
   return static_cast<double>(oldest);
 }
 
-Status Worker::EndEpoch(std::int64_t iteration) {
+Result<bool> Worker::EndEpoch(std::int64_t iteration, Reporter& reporter) {
   // Where the workers are all alike, the iteration's step may still wait for the sum of the gradients. Without servers
   // all of them wait together.
   const bool alike = ModelPlaceOf(plan_) == ModelPlace::kWorker0;
   if (alike && (sends_model() || !with_servers())) WEFT_RETURN_IF_ERROR(plane_->Drain());
-  return sends_model() ? SendModel(iteration, /*final=*/false) : OkStatus();
+  if (!sends_model()) return false;
+  StateMessage snapshot = TakeModel(iteration, /*final=*/false, model());
+  while (true) {
+    const Status sent = SendModel(snapshot, asynchronous_ ? context_.clock->Now() + kPauseLookout : kUntilClosed);
+    if (sent.ok()) return false;
+    if (!asynchronous_ || sent.code() != StatusCode::kDeadlineExceeded) return sent;
+    // There is room once a worker behind has got here. Should that one pause, or have stopped, it waits for this one.
+    if (context_.gate.stop_decided()) return false;
+    WEFT_RETURN_IF_ERROR(ReportExchangeIfDue(reporter));  // silence would be taken for death
+    WEFT_ASSIGN_OR_RETURN(const PauseAction action, context_.gate.WaitAtEnd(iteration, context_.peer_deadline()));
+    WEFT_ASSIGN_OR_RETURN(const bool stop, CarryOutPause(action, iteration, reporter));
+    if (stop) return true;
+  }
 }
 
-Status Worker::SendModel(std::int64_t iteration, bool final) {
-  StateMessage snapshot = TakeModel(iteration, final, model());
-  return writer_.has_value() ? writer_->AddModel(std::move(snapshot)) : outbox_->Add(std::move(snapshot));
+Status Worker::SendModel(StateMessage& snapshot, TimePoint deadline) {
+  return writer_.has_value() ? writer_->AddModel(snapshot, deadline) : outbox_->Add(snapshot, deadline);
 }
 
 Result<bool> Worker::CarryOutPause(PauseAction action, std::int64_t iteration, Reporter& reporter) {

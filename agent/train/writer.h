@@ -8,7 +8,8 @@
 //   the workers          each holds its own: their mean is the model
 // In the last case nobody waits for anybody: each worker's snapshots of its epochs' ends queue up, at most
 // kMostWaitingModels at the worker, and those of one epoch are evaluated together when the last has come. A worker
-// whose snapshots waited longer than that, since another is as many epochs behind, waits.
+// whose snapshots waited longer than that, since another is as many epochs behind, waits. (It still pauses when asked
+// to.)
 #pragma once
 
 #include <cstddef>
@@ -43,9 +44,11 @@ class RunWriter {
 
   // Server 0's part of the centre; the evaluation takes the other servers'.
   void AddCentre(CentreSnapshot snapshot, bool final) { centres_.Push({std::move(snapshot), final}); }
-  // Worker 0's own model, where it is the writer: what other workers send with StatePurpose::kEvaluation. Waits while
-  // kMostWaitingModels are there. CANCELLED: the writer ends.
-  Status AddModel(StateMessage model) { return models_.PushWithin(std::move(model), kMostWaitingModels, kUntilClosed); }
+  // Worker 0's own model, where it is the writer: what other workers send with StatePurpose::kEvaluation. Takes it,
+  // when fewer than kMostWaitingModels are there before `deadline`; else DEADLINE_EXCEEDED, and it stays the caller's.
+  Status AddModel(StateMessage& model, TimePoint deadline) {
+    return models_.PushWithin(model, kMostWaitingModels, deadline);
+  }
 
  private:
   struct Centre {

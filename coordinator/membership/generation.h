@@ -78,6 +78,8 @@ class Generation {
   void OnPlanMade(const Status& status, bool asynchronous, TimePoint now);
   // Rank `rank` has ended `iteration`; `iteration_seconds` is what one takes at the moment.
   void OnIteration(int rank, std::int64_t iteration, double iteration_seconds, TimePoint now);
+  // Any other word of a rank that trains.
+  void OnSignOfLife(int rank, TimePoint now);
   void OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration, TimePoint now);
   // `path` is empty from ranks that do not write.
   void OnCheckpoint(int rank, std::int64_t iteration, const std::string& path, TimePoint now);

@@ -48,6 +48,10 @@ void Generation::ProposePauseIfDue(TimePoint now) {
   ToAll(SendProposePause{.iteration = *proposal});
 }
 
+void Generation::OnSignOfLife(int rank, TimePoint now) {
+  if (Member* member = Find(rank); member != nullptr) member->last_word = now;
+}
+
 void Generation::OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration,
                         TimePoint now) {
   Member* member = Find(rank);

@@ -203,7 +203,8 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
     case v1::AgentMessage::kSketch:
       return HandleSketch(rank, message.sketch());
     case v1::AgentMessage::kExchange:
-      return statistics_.AddExchange(rank, message.exchange());
+      statistics_.AddExchange(rank, message.exchange());
+      return generation_.OnSignOfLife(rank, now);
     case v1::AgentMessage::kEndReached:
       return generation_.OnEndReached(rank, now);
     case v1::AgentMessage::kServer:

@@ -1,5 +1,7 @@
 #include "coordinator/service/sketch_collector.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -19,8 +21,13 @@ Result<std::optional<double>> SketchCollector::Add(int worker, std::int64_t iter
     return std::optional<double>();
   }
   std::vector<std::vector<double>> all;
-  for (auto& [of, sketch] : sketches) all.push_back(std::move(sketch));
+  for (auto& [of, sketch] : sketches) {
+    if (std::ranges::all_of(sketch, [](double bucket) { return std::isfinite(bucket); })) {
+      all.push_back(std::move(sketch));
+    }
+  }
   incomplete_.erase(iteration);
+  if (all.empty()) return std::optional<double>();
   WEFT_ASSIGN_OR_RETURN(const double variance, VarianceFromSketches(all));
   return std::optional<double>(variance);
 }

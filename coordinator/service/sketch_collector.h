@@ -21,7 +21,8 @@ class SketchCollector {
 
   explicit SketchCollector(int workers) : workers_(workers) {}
 
-  // Gamma, when this was the iteration's last sketch. INVALID_ARGUMENT: not kSketchBuckets numbers.
+  // Gamma, when this was the iteration's last sketch, over those that are finite; none, when no sketch is.
+  // INVALID_ARGUMENT: not kSketchBuckets numbers.
   Result<std::optional<double>> Add(int worker, std::int64_t iteration, std::vector<double> buckets);
 
  private:

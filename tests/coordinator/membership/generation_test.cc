@@ -76,6 +76,8 @@ class Script {
     } else if (what == "iteration") {
       const int rank = Int(in);
       generation_.OnIteration(rank, Int(in), 0.1, now_);
+    } else if (what == "alive") {
+      generation_.OnSignOfLife(Int(in), now_);
     } else if (what == "yes" || what == "no") {
       const int rank = Int(in);
       const int proposal = Int(in);
@@ -544,6 +546,18 @@ exit 0 1 worker 1 (pid 101) has not been heard of for 120 s
 exit 1 1 worker 1 (pid 101) has not been heard of for 120 s
 exit 2 1 worker 1 (pid 101) has not been heard of for 120 s
 end 1: worker 1 (pid 101) has not been heard of for 120 s
+)",
+               kTraining);
+}
+
+TEST(GenerationTest, WorkerThatWaitsAndSaysSo_IsNotSilent) {
+  ExpectScript(WithPlan(), R"(> after 60000
+> alive 0
+> alive 1
+> after 119999
+> iteration 0 1
+> iteration 1 1
+> after 60000
 )",
                kTraining);
 }

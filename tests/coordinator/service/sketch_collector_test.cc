@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "common/math/sketch.h"
 
 namespace weft {
@@ -27,6 +29,16 @@ TEST(SketchCollectorTest, WorkerFarBehind_IsNotWaitedForWithoutEnd) {
   for (std::int64_t i = 1; i <= most + 1; ++i) ASSERT_TRUE(collector.Add(0, i, Sketch(1)).ok());
   EXPECT_FALSE(collector.Add(1, 1, Sketch(3)).value().has_value()) << "the oldest was kept";
   EXPECT_TRUE(collector.Add(1, most + 1, Sketch(3)).value().has_value());
+}
+
+TEST(SketchCollectorTest, SketchThatIsNotFinite_IsLeftOut) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  SketchCollector collector(3);
+  ASSERT_TRUE(collector.Add(0, 1, Sketch(nan)).ok());
+  ASSERT_TRUE(collector.Add(1, 1, Sketch(1)).ok());
+  EXPECT_DOUBLE_EQ(collector.Add(2, 1, Sketch(3)).value().value(), 2);
+  SketchCollector alone(1);
+  EXPECT_FALSE(alone.Add(0, 1, Sketch(nan)).value().has_value());
 }
 
 TEST(SketchCollectorTest, OtherSize_IsRefused) {
