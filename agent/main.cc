@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   int peer_timeout_seconds = 30;
   int inject_delay_us = 0;
   std::uint64_t inject_seed = 1;
+  bool no_shared_memory = false;
   app.add_option("--coordinator", options.coordinator, "Where the coordinator listens")->required();
   app.add_option("--job", options.job, "Name of the job")->required();
   app.add_option("--generation", options.generation, "Membership generation")->required();
@@ -40,12 +41,13 @@ int main(int argc, char** argv) {
   app.add_option("--peer-timeout-seconds", peer_timeout_seconds, "How long a peer may keep this rank waiting");
   app.add_option("--inject-delay-us", inject_delay_us, "Delay messages at random by up to so much");
   app.add_option("--inject-seed", inject_seed, "Seed of those delays");
+  app.add_flag("--no-shared-memory", no_shared_memory, "Registers as between hosts");
   CLI11_PARSE(app, argc, argv);
   options.peer_timeout = std::chrono::seconds(peer_timeout_seconds);
 
   weft::Clock& clock = weft::Clock::Steady();
   weft::Result<std::unique_ptr<weft::MpiTransport>> mpi =
-      weft::MpiTransport::Create({}, clock.Now() + options.peer_timeout);
+      weft::MpiTransport::Create({.share_memory = !no_shared_memory}, clock.Now() + options.peer_timeout);
   if (!mpi.ok()) weft::ExitWithoutFinalize(ReportFailure("MPI did not start", mpi.status()));
   const int rank = (*mpi)->rank();
   const bool worker = rank < options.workers;

@@ -56,6 +56,56 @@ struct Parts {
   std::optional<Process> ranks;
 };
 
+RankTransport TransportOf(TransportType transport) {
+  switch (transport) {
+    case TransportType::kAuto:
+      return RankTransport::kSharedMemory;
+    case TransportType::kTCP:
+      return RankTransport::kTcp;
+    case TransportType::kRDMA:
+      return RankTransport::kRdma;
+  }
+  return RankTransport::kSharedMemory;
+}
+
+// INVALID_ARGUMENT: a network that this machine does not have, which Open MPI would tell with a page of its own.
+Status CheckNetwork(const NetworkSpec& network) {
+  std::error_code error;
+  constexpr const char* kDevices = "/sys/class/infiniband";
+  const bool has_rdma = std::filesystem::exists(kDevices, error) && !std::filesystem::is_empty(kDevices, error);
+  if (network.transport == TransportType::kRDMA && !has_rdma) {
+    return InvalidArgumentError("network.transport: RDMA needs an RDMA device, and /sys/class/infiniband has none");
+  }
+  // An address range, not a name, has a '/'.
+  const std::string& name = network.interface;
+  if (!name.empty() && name.find('/') == std::string::npos &&
+      !std::filesystem::exists("/sys/class/net/" + name, error)) {
+    return InvalidArgumentError("network.interface: this machine has no interface " + name);
+  }
+  return OkStatus();
+}
+
+Result<RankLaunch> LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t generation) {
+  WEFT_RETURN_IF_ERROR(CheckNetwork(job.network));
+  RankLaunch launch;
+  launch.agent_path = flags.agent;
+  launch.coordinator_address = "unix:" + flags.socket;
+  launch.generation = generation;
+  launch.job = job.name;
+  launch.workers = job.worker.replicas;
+  launch.servers = job.server.replicas;
+  launch.transport = TransportOf(job.network.transport);
+  launch.interface = job.network.interface;
+  launch.metrics_port = flags.metrics_port;
+  launch.peer_timeout_seconds = job.network.peer_timeout_seconds;
+  launch.inject_delay_us = flags.inject_delay_us;
+  launch.inject_seed = job.training.seed;
+  launch.temporary_directory = flags.temporary_directory;
+  launch.segment_directory = flags.segment_directory;
+  launch.log_path = flags.run_directory + "/logs/ranks.log";
+  return launch;
+}
+
 Status Start(const Flags& flags, AttendService& service, Parts* parts) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(flags.job_file, kMaxJobBytes));
   ParsedJob job = ParseJob(text);
@@ -73,21 +123,7 @@ Status Start(const Flags& flags, AttendService& service, Parts* parts) {
     WEFT_RETURN_IF_ERROR(CheckPlanFits(*options.plan, job.spec));
   }
 
-  RankLaunch launch;
-  launch.agent_path = flags.agent;
-  launch.coordinator_address = "unix:" + flags.socket;
-  launch.generation = options.generation;
-  launch.job = job.spec.name;
-  launch.workers = job.spec.worker.replicas;
-  launch.servers = job.spec.server.replicas;
-  launch.metrics_port = flags.metrics_port;
-  launch.peer_timeout_seconds = job.spec.network.peer_timeout_seconds;
-  launch.inject_delay_us = flags.inject_delay_us;
-  launch.inject_seed = job.spec.training.seed;
-  launch.temporary_directory = flags.temporary_directory;
-  launch.segment_directory = flags.segment_directory;
-  launch.log_path = flags.run_directory + "/logs/ranks.log";
-
+  WEFT_ASSIGN_OR_RETURN(const RankLaunch launch, LaunchFor(flags, job.spec, options.generation));
   parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
   WEFT_ASSIGN_OR_RETURN(parts->exporter,
                         MetricsExporter::Start(parts->metrics->registry(), "127.0.0.1", flags.metrics_port));

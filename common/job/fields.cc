@@ -156,8 +156,12 @@ void AddRest(std::vector<Row>& rows) {
           .Length(1, kMaxPathLength));
   rows.push_back(Map("spec.output.volume", "Any volume source, mounted at the path.").ClusterOnly());
   rows.push_back(Object("spec.network", "How ranks reach each other."));
-  rows.push_back(Enum("spec.network.transport", WEFT_AT(network.transport), {"Auto", "TCP", "RDMA"}, "The transport."));
-  rows.push_back(Value("spec.network.interface", WEFT_AT(network.interface), "The network interface; empty: any.")
+  rows.push_back(Enum("spec.network.transport", WEFT_AT(network.transport), {"Auto", "TCP", "RDMA"},
+                      "What carries the messages. `Auto`: shared memory between ranks on one machine. `TCP`: also "
+                      "there, to measure what a network costs. `RDMA`: UCX over the machine's RDMA device."));
+  rows.push_back(Value("spec.network.interface", WEFT_AT(network.interface),
+                       "The network interface that TCP uses; empty: the loopback interface for ranks on one machine, "
+                       "any between machines.")
                      .Length(0, 15)
                      .Default("\"\""));
   rows.push_back(Value("spec.network.peerTimeoutSeconds", WEFT_AT(network.peer_timeout_seconds),

@@ -25,11 +25,24 @@ Command MakeRankCommand(const RankLaunch& launch) {
   flag("--bind-to", "none");
   // No remote shell is needed on one machine, and mpirun without one would refuse to start.
   setting("plm", "isolated");
-  setting("pml", "ob1");
-  setting("btl", "vader,self");
-  // Copies from another process's memory are refused in many containers.
-  setting("btl_vader_single_copy_mechanism", "none");
-  setting("btl_vader_backing_directory", launch.segment_directory);
+  switch (launch.transport) {
+    case RankTransport::kSharedMemory:
+      setting("pml", "ob1");
+      setting("btl", "vader,self");
+      // Copies from another process's memory are refused in many containers.
+      setting("btl_vader_single_copy_mechanism", "none");
+      setting("btl_vader_backing_directory", launch.segment_directory);
+      break;
+    case RankTransport::kTcp:
+      setting("pml", "ob1");
+      setting("btl", "tcp,self");
+      setting("btl_tcp_if_include", launch.interface.empty() ? "lo" : launch.interface);
+      break;
+    case RankTransport::kRdma:
+      setting("pml", "ucx");
+      setting("osc", "ucx");
+      break;
+  }
   setting("mpi_yield_when_idle", "1");
   flag("-np", launch.workers + launch.servers);
   arguments.push_back(launch.agent_path);
@@ -39,6 +52,7 @@ Command MakeRankCommand(const RankLaunch& launch) {
   flag("--workers", launch.workers);
   flag("--servers", launch.servers);
   flag("--peer-timeout-seconds", launch.peer_timeout_seconds);
+  if (launch.transport != RankTransport::kSharedMemory) arguments.push_back("--no-shared-memory");
   if (launch.metrics_port > 0) flag("--metrics-port", launch.metrics_port);
   if (launch.inject_delay_us > 0) {
     flag("--inject-delay-us", launch.inject_delay_us);

@@ -9,6 +9,10 @@
 
 namespace weft {
 
+// What carries the messages of ranks on one machine: shared memory, or TCP as between machines (to measure what that
+// costs), or UCX over RDMA hardware.
+enum class RankTransport { kSharedMemory, kTcp, kRdma };
+
 struct RankLaunch {
   std::string agent_path;
   std::string coordinator_address;  // "unix:/tmp/weft-x/c"
@@ -16,7 +20,9 @@ struct RankLaunch {
   std::string job;
   int workers = 1;
   int servers = 0;
-  int metrics_port = 0;  // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports
+  RankTransport transport = RankTransport::kSharedMemory;
+  std::string interface{};  // kTcp: a network interface or its address range; empty: the loopback interface
+  int metrics_port = 0;   // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports
   int peer_timeout_seconds = 30;
   int inject_delay_us = 0;  // 0: none
   std::uint64_t inject_seed = 1;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<MpiTransport>> MpiTransport::Create(const MpiOptions& opt
   WEFT_CHECK(options.part_bytes > 0 && options.part_bytes <= INT_MAX) << options.part_bytes;
   auto progress = std::make_shared<MpiProgress>(options);
   WEFT_RETURN_IF_ERROR(MpiProgress::Start(progress, deadline));
-  return std::unique_ptr<MpiTransport>(new MpiTransport(std::move(progress)));
+  return std::unique_ptr<MpiTransport>(new MpiTransport(std::move(progress), options.share_memory));
 }
 
 MpiTransport::~MpiTransport() { progress_->Stop(); }
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Registers>> MpiTransport::MakeRegisters(const RegistersOp
   RegisterChoice choice{.mechanism = options.mechanism.value_or(RegisterMechanism::kSharedMemory),
                         .reason = "asked for"};
   Status not_shared = UnimplementedError("not wanted");
-  if (choice.mechanism == RegisterMechanism::kSharedMemory && options.share_memory) {
+  if (choice.mechanism == RegisterMechanism::kSharedMemory && options.share_memory && share_memory_) {
     auto shared = SharedRegisters::Make(*this, options, instance, deadline);
     if (shared.ok()) return std::unique_ptr<Registers>(std::move(shared).value());
     not_shared = shared.status();

@@ -28,6 +28,8 @@ struct MpiOptions {
   // The longest that the progress thread sleeps between two looks at the network, while nothing arrives. A message that
   // comes after a long silence is seen up to this much later; an idle rank costs about 10 us of processor per look.
   Duration longest_sleep = std::chrono::microseconds(500);
+  // False: ranks on one host make registers as if they were on several.
+  bool share_memory = true;
 };
 
 class MpiTransport : public Transport {
@@ -59,10 +61,12 @@ class MpiTransport : public Transport {
   Status Shutdown(TimePoint deadline);
 
  private:
-  explicit MpiTransport(std::shared_ptr<MpiProgress> progress) : progress_(std::move(progress)), all_reduce_(*this) {}
+  MpiTransport(std::shared_ptr<MpiProgress> progress, bool share_memory)
+      : progress_(std::move(progress)), share_memory_(share_memory), all_reduce_(*this) {}
 
   // Shared with the thread, which may outlive this object when it hangs in MPI_Init or MPI_Finalize.
   const std::shared_ptr<MpiProgress> progress_;
+  const bool share_memory_;
   RingAllReduce all_reduce_;
   Mutex registers_mutex_;  // held while registers are made
   int next_instance_ WEFT_GUARDED_BY(registers_mutex_) = 0;

@@ -49,6 +49,25 @@ TEST(RanksTest, Command_KeepsItsFilesInTheGenerationsFolders) {
   EXPECT_EQ(command.output_path, "runs/a/logs/ranks.log");
 }
 
+TEST(RanksTest, Command_Tcp_TakesTheInterfaceAndNoSharedMemory) {
+  RankLaunch launch = FourWorkersAndAServer();
+  launch.transport = RankTransport::kTcp;
+  EXPECT_EQ(ValueOf(MakeRankCommand(launch), "btl_tcp_if_include"), "lo");
+  launch.interface = "eth1";
+  const Command command = MakeRankCommand(launch);
+  EXPECT_EQ(ValueOf(command, "btl"), "tcp,self");
+  EXPECT_EQ(ValueOf(command, "btl_tcp_if_include"), "eth1");
+  EXPECT_THAT(command.arguments, Contains("--no-shared-memory"));
+  EXPECT_THAT(MakeRankCommand(FourWorkersAndAServer()).arguments, Not(Contains("--no-shared-memory")));
+}
+
+TEST(RanksTest, Command_Rdma_TakesUcx) {
+  RankLaunch launch = FourWorkersAndAServer();
+  launch.transport = RankTransport::kRdma;
+  EXPECT_EQ(ValueOf(MakeRankCommand(launch), "pml"), "ucx");
+  EXPECT_EQ(ValueOf(MakeRankCommand(launch), "osc"), "ucx");
+}
+
 TEST(RanksTest, Command_RunsInASessionOfItsOwnThatDiesWithTheCoordinator) {
   const Command command = MakeRankCommand(FourWorkersAndAServer());
   EXPECT_TRUE(command.new_session);
