@@ -100,6 +100,12 @@ def percent(values):
     return f"{100 * statistics.mean(values):.2f} ± {spread:.2f}"
 
 
+def worst(runs):
+    """The worst single node's; where all nodes hold the same model there is none."""
+    values = [run.summary.get("worst_accuracy") for run in runs]
+    return "=" if None in values else percent(values)
+
+
 def epochs_to(target, curve):
     return next((str(e + 1) for e, accuracy in enumerate(curve) if accuracy >= target), f"over {LONG}")
 
@@ -142,10 +148,10 @@ def main():
 
             print(f"| {model} | {variant} | {rate} | {percent([r.accuracy[SHORT - 1] for r in runs])} | "
                   f"{percent([r.accuracy[LONG - 1] for r in runs])} | "
-                  f"{percent([r.summary['worst_accuracy'] for r in runs])} | {epochs_to(target, curve)} | "
-                  f"{1e3 * median(lambda s: s['compute_seconds']['median']):.2f} | "
-                  f"{1e3 * median(lambda s: s['communication_seconds']['median']):.2f} | "
-                  f"{median(lambda s: 8e-6 * s['sent_bytes'] / s['workers']):.0f} | "
+                  f"{worst(runs)} | {epochs_to(target, curve)} | "
+                  f"{1e3 * median(lambda s: s['compute_per_batch_seconds']):.2f} | "
+                  f"{1e3 * median(lambda s: s['communication_per_batch_seconds']):.2f} | "
+                  f"{median(lambda s: 1e-6 * s['exchanged_bits'] / s['workers']):.0f} | "
                   f"{median(lambda s: s['seconds']):.0f} |", flush=True)
 
 

@@ -70,7 +70,7 @@ def cost_table(options):
         iteration = statistics.median(means)
         alone = alone or iteration
         summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
-        bits = 8e-6 * summary["sent_bytes"] / nodes / summary["iterations"]
+        bits = 1e-6 * summary["exchanged_bits"] / nodes / summary["iterations"]
         print(f"| {nodes} | {1e3 * iteration:.2f} | {iteration / alone:.4f} | {bits:.2f} | "
               f"{summary.get('registers', {}).get('mechanism', '')} |", flush=True)
 
