@@ -21,8 +21,8 @@ struct RankLaunch {
   int workers = 1;
   int servers = 0;
   RankTransport transport = RankTransport::kSharedMemory;
-  std::string interface{};  // kTcp: a network interface or its address range; empty: the loopback interface
-  int metrics_port = 0;   // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports
+  std::string interface {};  // kTcp: a network interface or its address range; empty: the loopback interface
+  int metrics_port = 0;      // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports
   int peer_timeout_seconds = 30;
   int inject_delay_us = 0;  // 0: none
   std::uint64_t inject_seed = 1;
