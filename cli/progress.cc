@@ -20,6 +20,9 @@ std::string Format(const char* format, Values... values) {
   return text.data();
 }
 
+// A loss that diverges is told by its size, not by forty digits.
+std::string ShowLoss(double loss) { return Format(std::abs(loss) < 1e6 ? "loss %.4f" : "loss %.3g", loss); }
+
 std::string ShowSeconds(double seconds) { return ShowMicroseconds(seconds * 1e6); }
 
 }  // namespace
@@ -39,7 +42,7 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
   const auto whole = [](std::int64_t value) { return std::to_string(value); };
   parts.push_back({6, "epoch " + whole(progress.epoch()) + "/" + whole(progress.epochs())});
   parts.push_back({9, "iteration " + whole(progress.iteration()) + "/" + whole(progress.iterations())});
-  parts.push_back({8, Format("loss %.4f", progress.loss())});
+  parts.push_back({8, ShowLoss(progress.loss())});
   if (progress.accuracy() >= 0) parts.push_back({7, Format("accuracy %.2f %%", progress.accuracy() * 100)});
   parts.push_back({4, "iteration " + ShowSeconds(progress.iteration_seconds()) + " (compute " +
                           ShowSeconds(progress.compute_seconds()) + ")"});
@@ -80,7 +83,9 @@ std::string SummaryText(const std::string& summary_json) {
   const long long epochs = summary.value("epochs", 0LL);
   std::string text = Format("%lld %s, %lld iterations in %s", epochs, epochs == 1 ? "epoch" : "epochs",
                             summary.value("iterations", 0LL), ShowClock(number(summary["seconds"])).c_str());
-  text += Format(": %.0f samples/s, loss %.4f", number(summary["images_per_second"]), number(summary["loss"]));
+  text += Format(": %.0f samples/s, ", number(summary["images_per_second"]));
+  // JSON has no NaN: it is null there.
+  text += summary["loss"].is_null() ? "a loss that is not a number" : ShowLoss(number(summary["loss"]));
   if (summary["accuracy"].is_number()) text += Format(", accuracy %.2f %%", number(summary["accuracy"]) * 100);
   text += "\n";
   if (summary["worst_accuracy"].is_number()) {
@@ -94,6 +99,11 @@ std::string SummaryText(const std::string& summary_json) {
   text += Format("; stalled for %.1f %% of the time; ", number(summary["stall_fraction"]) * 100) +
           ShowBytes(number(summary["bytes_per_iteration"])) + " an iteration\n";
   return text;
+}
+
+bool TellsSuccess(const std::string& summary_json) {
+  const nlohmann::json summary = nlohmann::json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
+  return summary.is_object() && summary.contains("exit_code") && summary["exit_code"] == 0;
 }
 
 }  // namespace weft

@@ -18,4 +18,7 @@ std::string ShowClock(double seconds);
 // The end of a run from its summary.json: some lines, the iteration held against compute alone.
 std::string SummaryText(const std::string& summary_json);
 
+// Whether that summary.json is of a run that has come to its end.
+bool TellsSuccess(const std::string& summary_json);
+
 }  // namespace weft

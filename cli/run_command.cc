@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::size_t kMaxJobBytes = 4u << 20;
 constexpr std::size_t kMaxPlanBytes = 256u << 20;
+constexpr std::size_t kMaxSummaryBytes = 16u << 20;
 constexpr int kExitInterrupted = 130;
 constexpr Duration kPoll = std::chrono::milliseconds(50);
 constexpr Duration kAnswerTime = std::chrono::seconds(10);  // for the coordinator to be there
@@ -113,7 +114,10 @@ Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
       const RunDirectory directory,
       flags.out.empty() ? RunDirectory::Create(job.spec.output_path, job.spec.name, std::chrono::system_clock::now())
                         : RunDirectory::CreateAt(flags.out));
-  WEFT_RETURN_IF_ERROR(WriteFileAtomically(directory.job(), job.text));
+  if (const Status status = WriteFileAtomically(directory.job(), job.text); !status.ok()) {
+    directory.Discard();
+    return status;
+  }
   run.directory = directory.path();
   run.job_file = directory.job();
   return run;
@@ -124,6 +128,11 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory.job(), kMaxJobBytes));
   const ParsedJob job = ParseJob(text);
   if (!job.ok()) return ToStatus(job.errors).WithContext(directory.job());
+  // A checkpoint from on the way would be trained on again.
+  if (const Result<std::string> summary = ReadSmallFile(directory.summary(), kMaxSummaryBytes);
+      summary.ok() && TellsSuccess(*summary)) {
+    return InvalidArgumentError(path + ": this run has finished; there is nothing to go on with");
+  }
   WEFT_ASSIGN_OR_RETURN(const CheckpointSearch search, FindNewestCheckpoint(directory.checkpoints()));
   for (const Status& refused : search.refused) ReportError("passed over: " + refused.message());
   if (!search.newest.has_value()) {
@@ -203,18 +212,26 @@ std::optional<v1::Ended> Follow(Process& coordinator, RunWatcher& watcher, RunDi
   }
 }
 
+// Whether what was refused had not begun to train, so that its folder holds nothing that anybody wants.
+bool NeverTrained(const v1::Ended& ended, const RunDirectory& directory) {
+  std::error_code error;
+  const auto trained = std::filesystem::file_size(directory.metrics(), error);
+  return ended.exit_code() == kExitBadInput && (error || trained == 0) && !HasCheckpoint(directory.path());
+}
+
 // What is said at the end, and the exit code.
-int Conclude(const std::optional<v1::Ended>& ended, const std::string& directory, const std::string& fallback,
+int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, const std::string& fallback,
              bool interrupted) {
+  const std::string& path = run.directory;
   // As it was called: `make run` does not put weft on anybody's path.
-  const std::string resume = std::string("to go on: ") + program_invocation_name + " run --resume " + directory;
+  const std::string resume = std::string("to go on: ") + program_invocation_name + " run --resume " + path;
   if (!ended.has_value()) {
     if (interrupted) {
       ReportError("ended at once");
     } else {
       ReportError(fallback);
     }
-    if (HasCheckpoint(directory)) std::printf("%s\n", resume.c_str());
+    if (HasCheckpoint(path)) std::printf("%s\n", resume.c_str());
     return interrupted ? kExitInterrupted : kExitFailure;
   }
   if (ended->exit_code() == kExitOk || ended->exit_code() == kExitInterrupted) {
@@ -222,12 +239,19 @@ int Conclude(const std::optional<v1::Ended>& ended, const std::string& directory
   } else {
     ReportError(ended->message());
   }
+  if (run.checkpoint.empty()) {
+    const Result<RunDirectory> directory = RunDirectory::Open(path);
+    if (directory.ok() && NeverTrained(*ended, *directory)) {
+      directory->Discard();
+      return ended->exit_code();
+    }
+  }
   if (ended->resumable()) {
     std::printf("%s\n", resume.c_str());
   } else if (ended->exit_code() == kExitInterrupted) {
     std::printf("stopped before there was anything to save\n");
   }
-  std::printf("run directory: %s\n", directory.c_str());
+  std::printf("run directory: %s\n", path.c_str());
   return ended->exit_code();
 }
 
@@ -264,7 +288,7 @@ Result<int> RunPrepared(const RunFlags& flags, const PreparedRun& run) {
       !status.ok()) {
     ReportError(status.message());
   }
-  return Conclude(ended, run.directory, fallback + "; see " + run.directory + "/logs", at_once);
+  return Conclude(ended, run, fallback + "; see " + run.directory + "/logs", at_once);
 }
 
 int Run(const RunFlags& flags) {

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -57,8 +58,7 @@ Result<RunDirectory> RunDirectory::Create(const std::string& output_path, const 
 
 Result<RunDirectory> RunDirectory::CreateAt(const std::string& path) {
   const RunDirectory run(path);
-  for (const std::string& file : {run.job(), run.plan(), run.timeline(), run.metrics(), run.trace(), run.model(),
-                                  run.summary(), run.checkpoints()}) {
+  for (const std::string& file : run.Files()) {
     if (Exists(file)) {
       return InvalidArgumentError(path + ": holds a run already (" + fs::path(file).filename().string() +
                                   "): resume it or name another folder");
@@ -66,6 +66,18 @@ Result<RunDirectory> RunDirectory::CreateAt(const std::string& path) {
   }
   WEFT_RETURN_IF_ERROR(MakeFolders(run.checkpoints()));
   return run;
+}
+
+void RunDirectory::Discard() const {
+  std::error_code ignored;
+  for (const std::string& file : Files()) fs::remove_all(file, ignored);
+  // Where somebody else's file lies in them, the folders stay.
+  for (const char* file : {"/coordinator.log", "/ranks.log", ""}) fs::remove(logs() + file, ignored);
+  fs::remove(path_, ignored);
+}
+
+std::vector<std::string> RunDirectory::Files() const {
+  return {job(), plan(), timeline(), metrics(), trace(), model(), summary(), checkpoints()};
 }
 
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 
@@ -18,6 +19,10 @@ class RunDirectory {
   // The folder `path` for a new run, made when missing. INVALID_ARGUMENT: it holds a run already.
   static Result<RunDirectory> CreateAt(const std::string& path);
 
+  // Takes away what a run that was refused before it trained has made, and the folder where nothing else lies in it, so
+  // that the same folder can be named again. Only for what Create or CreateAt gave.
+  void Discard() const;
+
   // The folder of a run that goes on. INVALID_ARGUMENT: it is missing or holds no run.
   static Result<RunDirectory> Open(const std::string& path);
 
@@ -30,9 +35,12 @@ class RunDirectory {
   std::string model() const { return path_ + "/model.safetensors"; }
   std::string summary() const { return path_ + "/summary.json"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }  // a folder, always there
+  std::string logs() const { return path_ + "/logs"; }                // a folder
 
  private:
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  std::vector<std::string> Files() const;  // that make a folder a run's
+
   std::string path_;
 };
 

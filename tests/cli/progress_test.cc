@@ -72,5 +72,22 @@ TEST(ProgressTest, Summary_HoldsTheIterationAgainstComputeAlone) {
   EXPECT_THAT(text, HasSubstr("2.00 times the compute alone"));
 }
 
+TEST(ProgressTest, LossThatDiverged_IsToldAsSuch) {
+  v1::Progress progress = Midway();
+  progress.set_loss(1.9e35);
+  EXPECT_THAT(ProgressLine(progress, 0), HasSubstr("  loss 1.9e+35  "));
+  const std::string text = SummaryText(R"({"epochs": 1, "iterations": 9, "seconds": 1, "images_per_second": 1,
+    "loss": null, "accuracy": 0.1, "worst_accuracy": null, "iteration_seconds": {"median": 1, "p95": 1},
+    "compute_seconds": {"median": 1, "p95": 1}, "stall_fraction": 0, "bytes_per_iteration": 0})");
+  EXPECT_THAT(text, HasSubstr("a loss that is not a number, accuracy 10.00 %"));
+}
+
+TEST(ProgressTest, Success_IsToldByTheExitCodeAlone) {
+  EXPECT_TRUE(TellsSuccess(R"({"exit_code": 0})"));
+  for (const char* other : {R"({"exit_code": 1})", R"({"exit_code": 130})", "{}", "[0]", "", "{"}) {
+    EXPECT_FALSE(TellsSuccess(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace weft

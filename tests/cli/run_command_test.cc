@@ -59,6 +59,11 @@ TEST_F(RunCommandTest, ResumeWithoutACheckpoint_IsBadInput) {
   ExpectRefused("--resume " + folder_, 2, "no checkpoint");
 }
 
+TEST_F(RunCommandTest, ResumeOfAFinishedRun_SaysThatItHasFinished) {
+  std::ofstream(Path("summary.json")) << R"({"exit_code": 0})";
+  ExpectRefused("--resume " + folder_, 2, folder_ + ": this run has finished");
+}
+
 TEST_F(RunCommandTest, GraphThatCannotBeMade_IsRefusedWithItsRule) {
   ExpectRefused(Path("job.yaml") +
                     " --set strategy.type=Swarm --set strategy.swarm.topology.type=Hypercube"
@@ -91,6 +96,7 @@ TEST_F(RunCommandTest, PlanThatIsNone_IsBadInputByName) {
 
 TEST_F(RunCommandTest, DataThatIsMissing_IsBadInputByName) {
   ExpectRefused(Path("job.yaml") + " --set data.path=" + Path("no-data") + " --out " + Path("run"), 2, Path("no-data"));
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));  // so that the same command with the right path is taken
 }
 
 TEST_F(RunCommandTest, MetricsPortInUse_IsNamed) {

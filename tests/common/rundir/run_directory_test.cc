@@ -52,6 +52,24 @@ TEST(RunDirectoryTest, CreateAt_FolderWithOtherFiles_IsTaken) {
   EXPECT_TRUE(RunDirectory::CreateAt(folder.path()).ok());
 }
 
+TEST(RunDirectoryTest, Discard_LeavesTheFolderFreeAndOthersFilesAlone) {
+  const TemporaryFolder folder;
+  const auto run = RunDirectory::CreateAt(folder / "out");
+  ASSERT_TRUE(run.ok()) << run.status();
+  WriteBytes(run->job(), "job");
+  std::filesystem::create_directory(run->logs());
+  WriteBytes(run->logs() + "/ranks.log", "");
+  run->Discard();
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+
+  std::filesystem::create_directories(folder / "out/logs");
+  WriteBytes(folder / "out/logs/mine.log", "mine");
+  ASSERT_TRUE(RunDirectory::CreateAt(folder / "out").ok());
+  run->Discard();
+  EXPECT_EQ(ReadBytes(folder / "out/logs/mine.log"), "mine");
+  EXPECT_TRUE(RunDirectory::CreateAt(folder / "out").ok());
+}
+
 TEST(RunDirectoryTest, Open_NeedsARun) {
   const TemporaryFolder folder;
   EXPECT_THAT(RunDirectory::Open(folder / "none").status().message(), HasSubstr("none: No such file or directory"));
