@@ -17,8 +17,8 @@ bool ExchangesBuckets(StrategyType strategy, const PlanRequest& request);
 // As a link: its latency, and its time per byte of the bucket.
 Link RingCost(const Link& link, int workers);
 
-// The same for what these strategies do with a bucket: the ring, or DPSGD's d copies through one port, alpha + beta d
-// b.
+// The same for what these strategies do with a bucket: the ring, or DPSGD's d copies through one port,
+// alpha + beta d b.
 Link BucketCost(StrategyType strategy, const PlanRequest& request, const Link& link);
 
 // Times of a worker at the timeline's pace.

@@ -17,8 +17,7 @@ namespace weft {
 //   DPSGD      AdaptThenCombine: as LocalSGD with H = 1, c_n = alpha + beta b_n d; CombineThenAdapt: max(C, alpha +
 //              beta b d), since the weights leave at the start of the iteration and are waited for at its end
 //   SGP        overlap 0: C + x, x = alpha + beta m b, m the messages that meet at a port; overlap tau: what was sent
-//   has
-//              tau iterations, max(C, beta b, (C + x) / (tau + 1))
+//              has tau iterations, max(C, beta b, (C + x) / (tau + 1))
 //   ADPSGD, Swarm  C + f / H, f what folding and publishing take of the processor: nobody waits for the link. Where an
 //              exchange takes longer than the H iterations that it has, exchanges are skipped: fewer are made, none is
 //              waited for, and wire_bytes is what is left.

@@ -9,8 +9,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kBlockFloats = 4096;
-constexpr std::int64_t kCodeGroup =
-    64;  // coordinates are stored in groups of so many, from a multiple of so many bytes
+// Coordinates are stored in groups of so many, from a multiple of so many bytes.
+constexpr std::int64_t kCodeGroup = 64;
 constexpr std::int64_t kHeaderBytes = 32;
 constexpr std::int64_t kDeltaBlockBytes = 4;     // scale
 constexpr std::int64_t kRegisterBlockBytes = 8;  // scale, hash
