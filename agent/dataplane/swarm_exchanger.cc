@@ -11,8 +11,10 @@
 namespace weft {
 namespace {
 
-// Looking at an idle queue takes some microseconds; at this interval that is well under 1 % of a core.
-constexpr Duration kShortestPoll = std::chrono::milliseconds(1);
+// Looking at an idle queue takes some microseconds; at the first interval that is well under 1 % of a core. Where
+// others fill the queue faster than that, folding what they write costs more than looking.
+constexpr Duration kFirstPoll = std::chrono::milliseconds(1);
+constexpr Duration kShortestPoll = std::chrono::microseconds(125);
 constexpr Duration kLongestPoll = std::chrono::milliseconds(8);
 // Half of the queue.
 constexpr int kFoldAt = kSwarmCells / 2;
@@ -33,7 +35,7 @@ SwarmExchanger::SwarmExchanger(SwarmExchangerOptions options, std::span<const fl
       node_(options_.node, weights, registers, waker_, clock),
       round_start_(clock.Now()),
       round_end_(round_start_),
-      poll_interval_(kShortestPoll),
+      poll_interval_(kFirstPoll),
       park_wanted_(true) {
   node_.SkipKeys(options_.first_key);
   thread_ = std::thread([this] { Run(); });
@@ -61,6 +63,20 @@ bool SwarmExchanger::has_restored() const {
   return offered_.restored.has_value();
 }
 
+void SwarmExchanger::AwaitInteraction(TimePoint deadline) {
+  {
+    const MutexLock lock(mutex_);
+    if (settled_) return;
+    hurry_wanted_ = true;
+  }
+  waker_->Wake();
+  const MutexLock lock(mutex_);
+  while (!settled_ && failure_.ok()) {
+    if (!settled_changed_.WaitUntil(mutex_, deadline)) break;
+  }
+  hurry_wanted_ = false;
+}
+
 std::vector<float> SwarmExchanger::TakeBuffer() {
   std::vector<float> buffer;
   {
@@ -76,6 +92,7 @@ void SwarmExchanger::LeaveWeights(std::vector<float> weights, Changes spent) {
     const MutexLock lock(mutex_);
     left_weights_ = std::move(weights);
     left_at_ = clock_.Now();
+    settled_ = false;
     if (spent.change) spent_change_ = std::move(*spent.change);
   }
   waker_->Wake();
@@ -130,6 +147,7 @@ bool SwarmExchanger::AwaitTurn() {
   }
   parked_ = false;
   parking_ = park_wanted_;
+  hurrying_ = hurry_wanted_;
   weights_ = std::exchange(left_weights_, std::nullopt);
   if (weights_) {
     round_start_ = std::exchange(round_end_, left_at_);
@@ -146,17 +164,26 @@ void SwarmExchanger::Work() {
   const bool was_active = node_.active();
   node_.Poll();
   bool ended = was_active && !node_.active();
-  if (!node_.active() && !parking_ && interaction_at_ && clock_.Now() >= *interaction_at_) {
+  if (!node_.active() && !parking_ && interaction_at_ && (hurrying_ || clock_.Now() >= *interaction_at_)) {
     interaction_at_.reset();
     StartInteraction();
     ended = ended || !node_.active();
   }
-  // Another partner, instead of one that is busy with others or gone.
-  const bool in_vain =
-      ended && (node_.last_end() == InteractionEnd::kBusy || node_.last_end() == InteractionEnd::kPeerDead);
-  if (in_vain && !interaction_at_ && retries_-- > 0) interaction_at_ = clock_.Now();
-  if (ended || node_.waiting() >= kFoldAt) FoldAndPublish();
-  poll_interval_ = ended || weights_ ? kShortestPoll : std::min(2 * poll_interval_, kLongestPoll);
+  if (ended && InVain(node_.last_end()) && !interaction_at_ && retries_-- > 0) interaction_at_ = clock_.Now();
+  const bool filled = node_.waiting() >= kFoldAt;
+  if (ended || filled) FoldAndPublish();
+  if (filled) {
+    poll_interval_ = std::max(poll_interval_ / 4, kShortestPoll);
+  } else {
+    poll_interval_ = ended || weights_ ? kFirstPoll : std::min(2 * poll_interval_, kLongestPoll);
+  }
+}
+
+// Whether to try another partner: this one is busy with others, gone, or does not come to fold what it was given.
+bool SwarmExchanger::InVain(InteractionEnd end) const {
+  const bool has_others = options_.topology.degree(options_.node.rank) > 1;
+  return end == InteractionEnd::kBusy || end == InteractionEnd::kPeerDead ||
+         (end == InteractionEnd::kQueueFull && has_others);
 }
 
 void SwarmExchanger::FoldAndPublish() {
@@ -217,6 +244,8 @@ void SwarmExchanger::EndTurn() {
   for (const SwarmExchange& exchange : node_.TakeExchanges()) exchanges_.push_back(exchange);
   unsettled_ = node_.Unsettled();
   failure_ = node_.failure();
+  settled_ = !left_weights_ && !interaction_at_ && !node_.active();
+  if (settled_ || !failure_.ok()) settled_changed_.NotifyAll();
 }
 
 TimePoint SwarmExchanger::NextTurn() {

@@ -3,8 +3,11 @@
 //
 // Trainer and thread hand each other whole vectors, under a lock that is held for no longer than that takes: at the end
 // of each round of local steps the trainer adds the change that the thread has completed (if it is there: a change that
-// is still being worked on comes with the next round) and leaves a copy of its weights. The mass of a node is the
-// weights, plus the change that they do not hold yet, plus the deltas that wait in its queue.
+// is still being worked on comes with the next round) and leaves a copy of its weights. Before that it waits until the
+// interaction of the weights that it left before has ended, so that there is one to each round: where rounds are
+// shorter than an interaction takes, the models would else drift apart. That is a wait for the own thread, which does
+// not wait for what a partner does, and gives up one that does not answer at the interaction's deadline. The mass of a
+// node is the weights, plus the change that they do not hold yet, plus the deltas that wait in its queue.
 //
 // Per round the thread takes the weights, folds, publishes; at a random time within the round it interacts with one
 // partner and publishes again, so that the others see what it has given away. Without that random time nodes whose
@@ -54,6 +57,9 @@ class SwarmExchanger {
   };
   Changes TakeChanges() WEFT_EXCLUDES(mutex_);
   bool has_restored() const WEFT_EXCLUDES(mutex_);
+  // Returns when the interaction of the weights that were left last has ended, however it did, and at the deadline. One
+  // that has not begun begins at once.
+  void AwaitInteraction(TimePoint deadline) WEFT_EXCLUDES(mutex_);
   // A buffer for LeaveWeights, of the weights' size.
   std::vector<float> TakeBuffer() WEFT_EXCLUDES(mutex_);
   // The end of a round: `weights` is a copy of the weights with all changes that were taken; `spent` are the buffers of
@@ -80,6 +86,7 @@ class SwarmExchanger {
   void TakeWeights(const std::vector<float>& weights);
   void Recover() WEFT_EXCLUDES(mutex_);
   void StartInteraction();
+  bool InVain(InteractionEnd end) const;
   void FoldAndPublish();
   void EndTurn() WEFT_EXCLUDES(mutex_);
   TimePoint NextTurn();
@@ -94,6 +101,7 @@ class SwarmExchanger {
   std::optional<std::vector<float>> weights_;  // taken in this turn
   bool restoring_ = false;                     // they are of before weights that the trainer shall restore
   bool parking_ = false;
+  bool hurrying_ = false;
   std::uint64_t draws_ = 0;
   std::optional<TimePoint> interaction_at_;
   int retries_ = 0;  // of this round's interaction
@@ -103,6 +111,7 @@ class SwarmExchanger {
 
   mutable Mutex mutex_;
   CondVar parked_changed_;
+  CondVar settled_changed_;
   std::optional<std::vector<float>> left_weights_ WEFT_GUARDED_BY(mutex_);
   TimePoint left_at_ WEFT_GUARDED_BY(mutex_){};
   Changes offered_ WEFT_GUARDED_BY(mutex_);
@@ -113,6 +122,8 @@ class SwarmExchanger {
   Status failure_ WEFT_GUARDED_BY(mutex_);
   bool park_wanted_ WEFT_GUARDED_BY(mutex_) = false;
   bool parked_ WEFT_GUARDED_BY(mutex_) = false;
+  bool hurry_wanted_ WEFT_GUARDED_BY(mutex_) = false;
+  bool settled_ WEFT_GUARDED_BY(mutex_) = true;  // no interaction is due or under way, no weights wait to be taken
   bool stopping_ WEFT_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: it uses all the others

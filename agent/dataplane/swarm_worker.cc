@@ -122,6 +122,7 @@ Result<IterationRecord> SwarmWorker::EndIteration() {
 // The only pass over the weights that is outside of compute.
 void SwarmWorker::EndRound() {
   if (slow_) StepOuter();
+  exchanger_->AwaitInteraction(clock_.Now() + options_.exchange_timeout);
   SwarmExchanger::Changes changes = exchanger_->TakeChanges();
   Restore(changes);
   std::vector<float> copy = exchanger_->TakeBuffer();

@@ -1,7 +1,7 @@
 // SwarmSGD as a data plane (docs/design/swarm.md): the trainer's side. Each worker steps by itself; after every H local
 // steps (the plan's period, or geometric with that mean) it adds what its exchanges have brought meanwhile and goes on,
-// without a wait for anybody. H counts iterations, also those without samples. The rest happens on the exchanger's
-// thread (swarm_exchanger.h).
+// without a wait for another's steps: only for the own interaction of the round before, where it has not ended. H
+// counts iterations, also those without samples. The rest happens on the exchanger's thread (swarm_exchanger.h).
 //
 // Per round of H iterations and worker, on the wire: one interaction (swarm_node.h), 5 + k operations, k deltas waiting
 // at the partner (1 on average where all are equally fast). With b bits about (2 + k) d b/8 bytes for d weights, of

@@ -134,6 +134,24 @@ bool AllFinite(const std::vector<float>& weights) {
   return std::ranges::all_of(weights, [](float w) { return std::isfinite(w); });
 }
 
+TEST(SwarmPlaneTest, RoundsThatTakeNoTime_HaveAnInteractionEach) {
+  for (const int workers : {2, 4}) {
+    PeerRun run = Swarm(workers, 2, 100, 8);
+    run.options.exchange_timeout = std::chrono::seconds(30);
+    run.after_iteration = nullptr;
+    const PeerResult result = RunPeers(run);
+    ExpectAllOk(result);
+    std::int64_t averaged = 0;
+    for (int k = 0; k < workers; ++k) {
+      std::int64_t ended = 0;
+      for (const auto& [name, count] : result.statistics[static_cast<std::size_t>(k)].interactions) ended += count;
+      EXPECT_GE(ended, 49) << k;  // the last round's may not have begun
+      averaged += CountOf(result, k, "averaged");
+    }
+    EXPECT_GE(averaged, workers);  // as many as the threads' timing allows: the others found a queue full
+  }
+}
+
 TEST(SwarmPlaneTest, Rounds_OfGeometricLength_KeepTheSum) {
   PeerRun run = Swarm(4, 3, 60, 8);
   run.options.local_steps_distribution = LocalStepsDistribution::kGeometric;
