@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Result<Evaluation> EvaluateOnTestSplit(Model& model, const Dataset& dataset) {
+Result<Evaluation> EvaluateOnTestSplit(Model& model, const Dataset& dataset, const EvaluationObserver& observer) {
   constexpr std::int64_t kBatchSize = 256;
   const std::int64_t size = dataset.size(Split::kTest);
   Samples samples;
@@ -23,6 +23,7 @@ Result<Evaluation> EvaluateOnTestSplit(Model& model, const Dataset& dataset) {
     sum.loss_sum += result.loss_sum;
     sum.predictions += result.predictions;
     sum.correct += result.correct;
+    WEFT_RETURN_IF_ERROR(observer(first + samples.size, size));
   }
   if (sum.predictions == 0) return Evaluation{};
   const auto predictions = static_cast<double>(sum.predictions);

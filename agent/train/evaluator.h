@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "agent/data/dataset.h"
@@ -15,7 +16,10 @@ struct Evaluation {
   double accuracy = 0;  // share of right predictions, 0 to 1
 };
 
+// Called after each batch with how many samples of how many have been evaluated. An error ends the evaluation.
+using EvaluationObserver = std::function<Status(std::int64_t samples, std::int64_t of)>;
+
 // The model with its present weights. A data set without a test split gives zeros.
-Result<Evaluation> EvaluateOnTestSplit(Model& model, const Dataset& dataset);
+Result<Evaluation> EvaluateOnTestSplit(Model& model, const Dataset& dataset, const EvaluationObserver& observer);
 
 }  // namespace weft

@@ -1,12 +1,12 @@
 #include "agent/train/writer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "agent/train/centre.h"
-#include "agent/train/evaluator.h"
 #include "agent/train/mean_model.h"
 #include "agent/train/model_file.h"
 
@@ -15,6 +15,9 @@ namespace {
 
 // Of the time between two epochs' ends, what the evaluation of the single workers' models may take.
 constexpr double kMostForSingleModels = 0.1;
+
+// Between two words to the coordinator while a model is evaluated.
+constexpr Duration kWordInterval = std::chrono::seconds(1);
 
 // Where in the run a snapshot is: the last one of each worker behind all epochs.
 std::int64_t PlaceOf(const StateMessage& model) {
@@ -139,10 +142,23 @@ Result<std::optional<double>> RunWriter::WorstAccuracy(const std::vector<std::ve
   double worst = 1;
   for (const std::vector<float>& weights : models) {
     std::ranges::copy(weights, model_.weights().begin());
-    WEFT_ASSIGN_OR_RETURN(const Evaluation evaluation, EvaluateOnTestSplit(model_, *context_.dataset));
+    WEFT_ASSIGN_OR_RETURN(const Evaluation evaluation, EvaluateModel());
     worst = std::min(worst, evaluation.accuracy);
   }
   return std::optional<double>(worst);
+}
+
+// The model as it is, with a word to the coordinator now and then.
+Result<Evaluation> RunWriter::EvaluateModel() {
+  return EvaluateOnTestSplit(model_, *context_.dataset, [this](std::int64_t samples, std::int64_t of) {
+    const TimePoint now = context_.clock->Now();
+    if (now < next_word_) return OkStatus();
+    next_word_ = now + kWordInterval;
+    v1::AgentMessage message;
+    message.mutable_evaluation_progress()->set_samples(samples);
+    message.mutable_evaluation_progress()->set_of(of);
+    return context_.coordinator->Send(std::move(message));
+  });
 }
 
 Status RunWriter::Evaluate(std::span<const float> weights, std::int64_t iteration, bool final,
@@ -154,7 +170,7 @@ Status RunWriter::Evaluate(std::span<const float> weights, std::int64_t iteratio
     result.set_model_path(path);
   }
   const TimePoint start = context_.clock->Now();
-  WEFT_ASSIGN_OR_RETURN(const Evaluation evaluation, EvaluateOnTestSplit(model_, *context_.dataset));
+  WEFT_ASSIGN_OR_RETURN(const Evaluation evaluation, EvaluateModel());
   evaluation_seconds_ = ToSeconds(context_.clock->Now() - start);
   result.set_iteration(iteration);
   result.set_epoch(iteration / iterations_per_epoch_);

@@ -21,6 +21,7 @@
 
 #include "agent/dataplane/parameter_server.h"
 #include "agent/train/agent_metrics.h"
+#include "agent/train/evaluator.h"
 #include "agent/train/mailbox.h"
 #include "agent/train/rank_context.h"
 #include "agent/train/state_exchange.h"
@@ -69,6 +70,7 @@ class RunWriter {
   // (nullopt) at an epoch's end when it would take more than a tenth of the time since the one before.
   Result<std::optional<double>> WorstAccuracy(const std::vector<std::vector<float>>& models, bool final);
 
+  Result<Evaluation> EvaluateModel();
   // Evaluates `weights`, saves them when they are the final ones, and adds what came out to `result`.
   Status Evaluate(std::span<const float> weights, std::int64_t iteration, bool final, v1::EvaluationResult& result);
   Status EvaluateAndSend(std::span<const float> weights, std::int64_t iteration, bool final);
@@ -85,6 +87,7 @@ class RunWriter {
   // Of the evaluation's thread.
   double evaluation_seconds_ = 0;  // the last evaluation of one model
   TimePoint last_mean_{};
+  TimePoint next_word_{};
 
   std::thread thread_;
 };

@@ -78,7 +78,7 @@ class Generation {
   void OnPlanMade(const Status& status, bool asynchronous, TimePoint now);
   // Rank `rank` has ended `iteration`; `iteration_seconds` is what one takes at the moment.
   void OnIteration(int rank, std::int64_t iteration, double iteration_seconds, TimePoint now);
-  // Any other word of a rank that trains.
+  // Any other word of a rank that trains, or evaluates.
   void OnSignOfLife(int rank, TimePoint now);
   void OnVote(int rank, std::int64_t iteration, bool accepted, std::int64_t current_iteration, TimePoint now);
   // `path` is empty from ranks that do not write.

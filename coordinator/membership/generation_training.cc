@@ -149,11 +149,8 @@ void Generation::FinishIfComplete(TimePoint now) {
 void Generation::FailIfSilent(TimePoint now) {
   const bool all_finished = std::all_of(members_.begin(), members_.begin() + options_.workers,
                                         [](const Member& member) { return member.finished; });
-  const TimePoint last_finished =
-      std::max_element(members_.begin(), members_.begin() + options_.workers, [](const Member& a, const Member& b) {
-        return a.last_word < b.last_word;
-      })->last_word;
-  if (all_finished && now - last_finished >= options_.silence_timeout) {
+  const TimePoint last_word = std::ranges::max(members_, {}, &Member::last_word).last_word;
+  if (all_finished && now - last_word >= options_.silence_timeout) {
     // The writer, which evaluates the final model: the first server, or without servers the first worker.
     return Fail(1, Describe(options_.servers > 0 ? options_.workers : 0) + " has not been heard of for " +
                        Seconds(options_.silence_timeout));

@@ -205,6 +205,8 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
     case v1::AgentMessage::kExchange:
       statistics_.AddExchange(rank, message.exchange());
       return generation_.OnSignOfLife(rank, now);
+    case v1::AgentMessage::kEvaluationProgress:
+      return generation_.OnSignOfLife(rank, now);
     case v1::AgentMessage::kEndReached:
       return generation_.OnEndReached(rank, now);
     case v1::AgentMessage::kServer:

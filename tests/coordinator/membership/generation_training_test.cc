@@ -240,5 +240,20 @@ end 1: server 0 (pid 102) has not been heard of for 120 s
                kTraining);
 }
 
+TEST(GenerationTest, FinalEvaluationTakesLong_WordsOfItKeepTheRunGoing) {
+  ExpectScript(WithPlan(), R"(> finished 0
+> finished 1
+> after 119000
+> alive 2
+> after 119000
+> after 1000
+exit 0 1 server 0 (pid 102) has not been heard of for 120 s
+exit 1 1 server 0 (pid 102) has not been heard of for 120 s
+exit 2 1 server 0 (pid 102) has not been heard of for 120 s
+end 1: server 0 (pid 102) has not been heard of for 120 s
+)",
+               kTraining);
+}
+
 }  // namespace
 }  // namespace weft
