@@ -38,6 +38,9 @@ struct PeerPlaneOptions {
   int slow_period = 12;
   // The optimizer's rate at a 1-based iteration: the gamma by which SlowMo divides.
   std::function<double(std::int64_t iteration)> learning_rate;
+  // Swarm: called on the trainer's thread behind `iteration`, once weights that were not finite have been replaced. The
+  // optimizer's state may be as broken, and is to be forgotten; else it would break them again. May be null.
+  std::function<void(std::int64_t iteration)> reset_optimizer;
 };
 
 // This process is the transport's rank k < plan.workers; all of those ranks make their plane, with the same weights,

@@ -92,7 +92,7 @@ Status SwarmWorker::BeginIteration(std::int64_t iteration) {
   WEFT_RETURN_IF_ERROR(PeerWorker::BeginIteration(iteration));
   if (exchanger_->has_restored()) {
     const SwarmExchanger::Changes changes = exchanger_->TakeChanges();
-    Restore(changes);
+    Restore(changes, iteration - 1);
     if (changes.change) Add(*changes.change);
   }
   return exchanger_->failure();
@@ -124,7 +124,7 @@ void SwarmWorker::EndRound() {
   if (slow_) StepOuter();
   exchanger_->AwaitInteraction(clock_.Now() + options_.exchange_timeout);
   SwarmExchanger::Changes changes = exchanger_->TakeChanges();
-  Restore(changes);
+  Restore(changes, iteration_);
   std::vector<float> copy = exchanger_->TakeBuffer();
   const std::span<float> weights = model_.weights;
   if (changes.change) {
@@ -145,10 +145,16 @@ void SwarmWorker::StepOuter() {
   AddInto(weights, round_start_);
 }
 
-void SwarmWorker::Restore(const SwarmExchanger::Changes& changes) {
+void SwarmWorker::Restore(const SwarmExchanger::Changes& changes, std::int64_t iteration) {
   if (!changes.restored) return;
   std::ranges::copy(*changes.restored, model_.weights.begin());
   if (slow_) round_start_ = *changes.restored;
+  ForgetOptimizers(iteration);
+}
+
+void SwarmWorker::ForgetOptimizers(std::int64_t iteration) {
+  if (slow_) slow_.emplace(options_.slow_momentum, options_.slow_rate, model_.weights.size(), std::span<const float>());
+  if (options_.reset_optimizer) options_.reset_optimizer(iteration);
 }
 
 void SwarmWorker::Add(const std::vector<float>& change) {
@@ -156,18 +162,21 @@ void SwarmWorker::Add(const std::vector<float>& change) {
   if (slow_) AddInto(round_start_, change);
 }
 
-Status SwarmWorker::SettleNode() {
+Status SwarmWorker::SettleNode(NotFinite weights) {
   SwarmNode& node = exchanger_->node();
   const SwarmExchanger::Changes changes = exchanger_->TakeChanges();
-  Restore(changes);
+  Restore(changes, iteration_);
   if (changes.change) Add(*changes.change);
   node.Fold();
   if (node.changed()) Add(node.ReleaseChange());
   if (!node.Rebase(model_.weights)) {
     node.CountNotFinite();
-    LogWarning("the weights are not finite: going on with the last model that was published", {{"rank", rank_}});
-    std::ranges::copy(node.model(), model_.weights.begin());
-    if (slow_) round_start_.assign(model_.weights.begin(), model_.weights.end());
+    if (weights == NotFinite::kRestore) {
+      LogWarning("the weights are not finite: going on with the last model that was published", {{"rank", rank_}});
+      std::ranges::copy(node.model(), model_.weights.begin());
+      if (slow_) round_start_.assign(model_.weights.begin(), model_.weights.end());
+      ForgetOptimizers(iteration_);
+    }
   }
   WEFT_RETURN_IF_ERROR(node.Publish());
   saved_key_ = node.next_key();
@@ -175,18 +184,22 @@ Status SwarmWorker::SettleNode() {
   return OkStatus();
 }
 
-Status SwarmWorker::Drain() {
+Status SwarmWorker::Drain() { return DrainAll(NotFinite::kRestore); }
+
+Status SwarmWorker::DrainAll(NotFinite weights) {
   WEFT_RETURN_IF_ERROR(exchange_.status());
   WEFT_RETURN_IF_ERROR(exchanger_->Park(clock_.Now() + options_.peer_timeout));
   WEFT_RETURN_IF_ERROR(exchange_.Barrier());  // nobody has a delta on its way any more
-  WEFT_RETURN_IF_ERROR(SettleNode());
+  WEFT_RETURN_IF_ERROR(SettleNode(weights));
   WEFT_RETURN_IF_ERROR(exchange_.Barrier());  // nobody is changed by one that goes on already
   exchanger_->Resume();
   return OkStatus();
 }
 
+// Weights that are not finite are what this worker's training has come to: they are to be seen, not to be replaced by
+// those of an iteration long ago.
 Status SwarmWorker::Finish() {
-  WEFT_RETURN_IF_ERROR(Drain());
+  WEFT_RETURN_IF_ERROR(DrainAll(NotFinite::kKeep));
   WEFT_RETURN_IF_ERROR(exchanger_->Park(clock_.Now() + options_.peer_timeout));
   return exchange_.Goodbye();
 }
@@ -241,7 +254,7 @@ Status SwarmWorker::RestoreState(std::int64_t iteration, const std::vector<Plane
   iteration_ = iteration;
   WEFT_RETURN_IF_ERROR(exchanger_->Park(clock_.Now() + options_.peer_timeout));
   if (!tensors.empty()) WEFT_RETURN_IF_ERROR(RestoreTensors(tensors));
-  WEFT_RETURN_IF_ERROR(SettleNode());
+  WEFT_RETURN_IF_ERROR(SettleNode(NotFinite::kRestore));
   exchanger_->Resume();
   return OkStatus();
 }

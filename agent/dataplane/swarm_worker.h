@@ -48,10 +48,14 @@ class SwarmWorker : public PeerWorker {
   void DrawRound();
   void EndRound();
   void StepOuter();
-  void Restore(const SwarmExchanger::Changes& changes);
+  // Behind `iteration`.
+  void Restore(const SwarmExchanger::Changes& changes, std::int64_t iteration);
+  void ForgetOptimizers(std::int64_t iteration);
   void Add(const std::vector<float>& change);
   // Requires that the exchanger is parked: weights and node hold the same afterwards, and the others see it.
-  Status SettleNode();
+  enum class NotFinite { kRestore, kKeep };
+  Status SettleNode(NotFinite weights);
+  Status DrainAll(NotFinite weights);
   Status RestoreTensors(const std::vector<PlaneTensor>& tensors);
   void RecordExchanges();
 

@@ -52,7 +52,7 @@ void Optimizer::StepWeights(FloatRange range, std::int64_t iteration) {
                .beta2 = spec_.beta2,
                .epsilon = spec_.epsilon,
                .weight_decay = spec_.weight_decay},
-              iteration);
+              iteration - reset_at_);
     return;
   }
   // A velocity of zeros makes the first step equal to every other, so the rule needs no special case here.
@@ -63,7 +63,8 @@ void Optimizer::StepWeights(FloatRange range, std::int64_t iteration) {
           /*first_step=*/false);
 }
 
-void Optimizer::Reset() {
+void Optimizer::Reset(std::int64_t iteration) {
+  reset_at_ = iteration;
   std::ranges::fill(first_, 0.0F);
   std::ranges::fill(second_, 0.0F);
 }

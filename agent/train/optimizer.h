@@ -24,8 +24,8 @@ class Optimizer {
   // has the equations); the state of the range moves with it.
   void Step(FloatRange range, std::int64_t iteration);
 
-  // As after construction: no step taken.
-  void Reset();
+  // As after construction: no step taken. The next one is that of `iteration` + 1.
+  void Reset(std::int64_t iteration = 0);
 
   struct Slot {
     std::string name;  // "momentum"; "first_moment", "second_moment"
@@ -45,6 +45,7 @@ class Optimizer {
   const std::vector<FloatRange> running_statistics_;  // in order, without overlap
   std::vector<float> first_;                          // momentum, or the first moment
   std::vector<float> second_;                         // the second moment, for AdamW only
+  std::int64_t reset_at_ = 0;                         // the moments hold the steps behind this iteration
 };
 
 }  // namespace weft

@@ -50,7 +50,8 @@ Result<PeerPlaneOptions> PeerOptions(const RankContext& context, const Plan& pla
 }  // namespace
 
 Result<std::unique_ptr<DataPlane>> MakePlane(RankContext& context, const Plan& plan, LocalStep local_step,
-                                             std::function<double(std::int64_t)> learning_rate) {
+                                             std::function<double(std::int64_t)> learning_rate,
+                                             std::function<void(std::int64_t)> reset_optimizer) {
   Model& model = *context.model;
   ModelView view{.weights = model.weights(), .gradients = model.gradients(), .layers = {}};
   for (const Layer& layer : model.layers()) view.layers.push_back({layer.first, layer.count});
@@ -60,6 +61,7 @@ Result<std::unique_ptr<DataPlane>> MakePlane(RankContext& context, const Plan& p
   }
   WEFT_ASSIGN_OR_RETURN(PeerPlaneOptions options, PeerOptions(context, plan));
   options.learning_rate = std::move(learning_rate);
+  options.reset_optimizer = std::move(reset_optimizer);
   return MakePeerPlane(options, plan, view, std::move(local_step), *context.transport, *context.clock);
 }
 

@@ -196,7 +196,7 @@ Status Worker::Train(const Plan& plan, const v1::Train& request) {
   WEFT_ASSIGN_OR_RETURN(
       plane_, MakePlane(
                   context_, plan, [this](FloatRange range, std::int64_t iteration) { TakeLocalStep(range, iteration); },
-                  learning_rate_));
+                  learning_rate_, [this](std::int64_t iteration) { optimizer_->Reset(iteration); }));
   if (plane_->synchronous() == asynchronous_) {
     return InternalError("the coordinator takes the strategy for " +
                          std::string(asynchronous_ ? "asynchronous" : "synchronous") + ", which it is not");

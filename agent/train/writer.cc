@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -106,7 +107,7 @@ Result<bool> RunWriter::EvaluateNextMean() {
   v1::AgentMessage message;
   v1::EvaluationResult& result = *message.mutable_evaluation();
   for (const int worker : mean.not_finite) result.add_not_finite(static_cast<std::uint32_t>(worker));
-  result.set_model_variance(mean.variance);
+  if (std::isfinite(mean.variance)) result.set_model_variance(mean.variance);
   WEFT_RETURN_IF_ERROR(Evaluate(mean.weights, iteration, final, result));
   WEFT_ASSIGN_OR_RETURN(const std::optional<double> worst, WorstAccuracy(models, final));
   if (worst.has_value()) result.set_worst_accuracy(*worst);

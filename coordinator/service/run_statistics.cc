@@ -63,7 +63,12 @@ void RunStatistics::AddEvaluation(const v1::EvaluationResult& evaluation) {
   evaluation_loss_ = evaluation.loss();
   epochs_ended_ = std::max(epochs_ended_, evaluation.epoch());
   if (evaluation.has_worst_accuracy()) worst_accuracy_ = evaluation.worst_accuracy();
-  if (evaluation.has_model_variance()) model_variance_ = evaluation.model_variance();
+  // Where no model is finite, there is none any more.
+  if (evaluation.has_model_variance()) {
+    model_variance_ = evaluation.model_variance();
+  } else if (evaluation.not_finite_size() > 0) {
+    model_variance_.reset();
+  }
 }
 
 double RunStatistics::recent_iteration_seconds() const {

@@ -24,6 +24,7 @@ Status RunWorker(const PeerRun& run, const Plan& plan, ToyWorker& worker, Loopba
   if (!options.learning_rate) {
     options.learning_rate = [rate = run.learning_rate](std::int64_t) { return static_cast<double>(rate); };
   }
+  options.reset_optimizer = [&worker](std::int64_t) { std::ranges::fill(worker.velocity, 0.0F); };
   if (run.tune) run.tune(worker.index, options);
   const ModelView view{.weights = worker.weights, .gradients = worker.gradients, .layers = worker.layers};
   const LocalStep step = [&](FloatRange range, std::int64_t iteration) {

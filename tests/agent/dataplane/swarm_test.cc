@@ -287,6 +287,46 @@ TEST(SwarmPlaneTest, GradientThatIsNotANumber_ReachesNoOtherWorker) {
   for (const int other : {0, 2, 3}) EXPECT_EQ(CountOf(result, other, "not_finite"), 0) << other;
 }
 
+// The velocity would bring it back in every round.
+TEST(SwarmPlaneTest, GradientThatIsNotANumberOnce_IsForgottenWithTheOptimizersState) {
+  for (const double slow_momentum : {0.0, 0.5}) {
+    PeerRun run = Swarm(4, 2, 60, 8);
+    run.momentum = 0.9F;
+    run.learning_rate = 0.01F;
+    run.options.exchange_timeout = std::chrono::seconds(30);
+    run.options.slow_momentum = slow_momentum;
+    run.gradient = [](ToyWorker& worker, std::int64_t t) {
+      worker.gradients = NoiseOf(worker.index, t);
+      if (worker.index == 1 && t == 11) worker.gradients[3] = std::numeric_limits<float>::quiet_NaN();
+      return std::int64_t{1};
+    };
+    const PeerResult result = RunPeers(run);
+    ExpectAllOk(result);
+    for (const ToyWorker& worker : result.workers) EXPECT_TRUE(AllFinite(worker.weights)) << worker.index;
+    EXPECT_EQ(CountOf(result, 1, "not_finite"), 1);
+    std::int64_t later = 0;  // deltas that it gives others afterwards
+    for (const IterationRecord& record : result.records[1]) {
+      for (const TransferRecord& transfer : record.transfers) {
+        later += record.iteration > 16 && transfer.push_bytes > ToyCount(kLayers) / 2 ? 1 : 0;
+      }
+    }
+    EXPECT_GE(later, 1);
+  }
+}
+
+TEST(SwarmPlaneTest, TrainingThatDiverges_EndsWithWeightsThatAreNotFinite) {
+  PeerRun run = Swarm(3, 2, 41, 8);
+  run.gradient = [](ToyWorker& worker, std::int64_t t) {
+    worker.gradients = NoiseOf(worker.index, t);
+    if (worker.index == 1 && t > 20) worker.gradients[3] = std::numeric_limits<float>::infinity();
+    return std::int64_t{1};
+  };
+  const PeerResult result = RunPeers(run);
+  ExpectAllOk(result);
+  EXPECT_FALSE(AllFinite(result.workers[1].weights));
+  for (const std::size_t other : {0U, 2U}) EXPECT_TRUE(AllFinite(result.workers[other].weights)) << other;
+}
+
 TEST(SwarmPlaneTest, RankThatDies_IsLeftBehind) {
   PeerRun run = Swarm(4, 1, 60, 8);
   const auto await = run.after_iteration;

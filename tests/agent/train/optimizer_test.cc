@@ -46,6 +46,22 @@ TEST(OptimizerTest, LearningRate_IsThatOfTheGradientsIteration) {
   EXPECT_TRUE(optimizer.state().empty());
 }
 
+TEST(OptimizerTest, Reset_InMidRun_StartsTheMomentsAnew) {
+  std::vector<float> weights = {0}, fresh_weights = {0}, gradients = {1};
+  const OptimizerSpec spec{.type = OptimizerType::kAdamW, .weight_decay = 0};
+  const auto rate = [](std::int64_t) { return 0.1; };
+  Optimizer optimizer(spec, weights, gradients, rate), fresh(spec, fresh_weights, gradients, rate);
+  for (std::int64_t t = 1; t <= 20; ++t) optimizer.Step({0, 1}, t);
+  optimizer.Reset(20);
+  weights = {0};
+  for (std::int64_t t = 1; t <= 3; ++t) {
+    gradients[0] = static_cast<float>(t);
+    optimizer.Step({0, 1}, 20 + t);
+    fresh.Step({0, 1}, t);
+  }
+  EXPECT_EQ(weights, fresh_weights);
+}
+
 TEST(OptimizerTest, AdamW_FirstStep_MovesByTheRateAgainstTheSign) {
   std::vector<float> weights = {1, 1};
   std::vector<float> gradients = {3, -0.01F};
