@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -190,10 +191,11 @@ TEST(SwarmRanksTest, Sum_WithConcurrentWriters_IsWhatWasPutIn) {
     const double unit = std::exp2(std::ceil(std::log2(2 * largest)) - 24);
     const double off = sum[kModel] - static_cast<double>(kStart) * transport.world_size() - sum[kPutIn];
     EXPECT_LT(std::abs(off), 6 * unit / std::sqrt(12.0) * std::sqrt(additions));
-    std::cout << "ranks=" << transport.world_size() << " registers=\"" << Name(hammer.registers().mechanism())
-              << "\" rounds=" << sum[kRounds] << " appended=" << sum[kAppended] << " folded=" << sum[kFolded]
-              << " pending=" << sum[kPending] << " void=" << sum[kVoid] << " torn=" << sum[kTorn]
-              << " began_again=" << sum[kConflicts] << " put_in=" << sum[kPutIn] << " off=" << off << "\n";
+    std::cout << std::setprecision(9) << "ranks=" << transport.world_size() << " registers=\""
+              << Name(hammer.registers().mechanism()) << "\" rounds=" << sum[kRounds] << " appended=" << sum[kAppended]
+              << " folded=" << sum[kFolded] << " pending=" << sum[kPending] << " void=" << sum[kVoid]
+              << " torn=" << sum[kTorn] << " began_again=" << sum[kConflicts] << " put_in=" << sum[kPutIn]
+              << " off=" << off << "\n";
   });
 }
 
