@@ -16,6 +16,11 @@
 namespace weft {
 namespace {
 
+// Of a plan. What else is limited below has the limits of the job's field of that name.
+constexpr int kMaxWorkers = 4096;
+constexpr int kMaxServers = 1024;
+constexpr std::size_t kMaxTimelineBytes = 64u << 20;  // also of what does not end
+
 // As the shell's user wrote it: 0.5 and not 0.500000.
 std::string Shown(double value) {
   char text[32];
@@ -35,7 +40,12 @@ Result<std::string> ReadFile(const std::string& path) {
   if (file == nullptr) return Unreadable(path);
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) text.append(buffer, count);
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    text.append(buffer, count);
+    if (text.size() > kMaxTimelineBytes) {
+      return InvalidArgumentError(path + ": is longer than " + std::to_string(kMaxTimelineBytes) + " bytes");
+    }
+  }
   if (std::ferror(file.get()) != 0) return Unreadable(path);
   return text;
 }
@@ -64,11 +74,9 @@ Status SetLinks(const PlanningOptions& options, PlanRequest* request) {
   Link link;
   WEFT_RETURN_IF_ERROR(SetLink("--alpha-us", options.alpha_us, "--bandwidth-mbps", options.bandwidth_mbps, &link));
   if (request->servers > 0) request->links = {{link}};
-  const bool same_alpha = options.peer_alpha_us < 0;
-  const bool same_rate = options.peer_bandwidth_mbps < 0;
-  WEFT_RETURN_IF_ERROR(SetLink("--peer-alpha-us", same_alpha ? options.alpha_us : options.peer_alpha_us,
-                               "--peer-bandwidth-mbps",
-                               same_rate ? options.bandwidth_mbps : options.peer_bandwidth_mbps, &link));
+  WEFT_RETURN_IF_ERROR(SetLink("--peer-alpha-us", options.peer_alpha_us.value_or(options.alpha_us),
+                               "--peer-bandwidth-mbps", options.peer_bandwidth_mbps.value_or(options.bandwidth_mbps),
+                               &link));
   request->peer_links = {link};
   return OkStatus();
 }
@@ -79,7 +87,9 @@ Status SetPeers(const PlanningOptions& options, PlanRequest* request) {
   peers.quantization_bits = options.bits;
   peers.overlap = options.overlap;
   WEFT_RETURN_IF_ERROR(SetEnum("--order", options.order, &peers.order));
-  if (options.topology.empty()) return OkStatus();
+  if (options.topology.empty()) {
+    return options.degree == 0 ? OkStatus() : InvalidArgumentError("--degree is only for --topology random-regular");
+  }
   const std::vector<std::string>& names = TopologyNames();
   const std::string name = LooseName(options.topology, names);
   const auto type = static_cast<TopologyType>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -95,9 +105,11 @@ Status SetPeers(const PlanningOptions& options, PlanRequest* request) {
   return OkStatus();
 }
 
-Status CheckAtLeast(const char* flag, int value, int lowest) {
-  if (value >= lowest) return OkStatus();
-  return InvalidArgumentError(std::string(flag) + ": " + std::to_string(value) + " is below " + std::to_string(lowest));
+Status CheckWithin(const char* flag, int value, int lowest, int highest) {
+  const bool low = value < lowest;
+  if (!low && value <= highest) return OkStatus();
+  return InvalidArgumentError(std::string(flag) + ": " + std::to_string(value) + (low ? " is below " : " is above ") +
+                              std::to_string(low ? lowest : highest));
 }
 
 }  // namespace
@@ -137,13 +149,14 @@ Result<PlanRequest> ReadPlanRequest(const PlanningOptions& options) {
   request.workers = options.workers;
   request.servers = options.servers;
   request.options.period = options.period;
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--workers", options.workers, 1));
+  WEFT_RETURN_IF_ERROR(CheckWithin("--workers", options.workers, 1, kMaxWorkers));
   if (!options.strategy.empty()) WEFT_RETURN_IF_ERROR(SetEnum("--strategy", options.strategy, &request.strategy));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--servers", options.servers, UsesParameterServers(request.strategy) ? 1 : 0));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--period", options.period, 0));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--local-steps", options.local_steps, 1));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--overlap", options.overlap, 0));
-  WEFT_RETURN_IF_ERROR(CheckAtLeast("--max-staleness", options.max_staleness, 1));
+  WEFT_RETURN_IF_ERROR(
+      CheckWithin("--servers", options.servers, UsesParameterServers(request.strategy) ? 1 : 0, kMaxServers));
+  WEFT_RETURN_IF_ERROR(CheckWithin("--period", options.period, 0, 1024));
+  WEFT_RETURN_IF_ERROR(CheckWithin("--local-steps", options.local_steps, 1, 1'000'000));
+  WEFT_RETURN_IF_ERROR(CheckWithin("--overlap", options.overlap, 0, 64));
+  WEFT_RETURN_IF_ERROR(CheckWithin("--max-staleness", options.max_staleness, 1, 1024));
   if (options.bits < 0 || options.bits == 1 || options.bits > 16) {
     return InvalidArgumentError("--bits: " + std::to_string(options.bits) + " is neither 0 nor in 2 .. 16");
   }

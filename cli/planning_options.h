@@ -2,6 +2,7 @@
 // and uniform links.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/status.h"
@@ -26,8 +27,8 @@ struct PlanningOptions {
   std::string apply = "deadline";
   double alpha_us = 100;
   double bandwidth_mbps = 1000;
-  double peer_alpha_us = -1;        // below 0: alpha_us
-  double peer_bandwidth_mbps = -1;  // below 0: bandwidth_mbps
+  std::optional<double> peer_alpha_us;        // alpha_us
+  std::optional<double> peer_bandwidth_mbps;  // bandwidth_mbps
   int local_steps = 4;
   int bits = 8;
   std::string topology;  // empty: the job's defaults

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -51,6 +52,7 @@ struct RunFlags {
 
 // What is run, and where.
 struct PreparedRun {
+  RunLock lock;
   std::string directory;
   std::string job_file;
   std::string plan_file;  // empty: measure and plan
@@ -118,6 +120,7 @@ Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
     directory.Discard();
     return status;
   }
+  WEFT_ASSIGN_OR_RETURN(run.lock, directory.Lock());
   run.directory = directory.path();
   run.job_file = directory.job();
   return run;
@@ -125,6 +128,7 @@ Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
 
 Result<PreparedRun> PrepareResume(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const RunDirectory directory, RunDirectory::Open(path));
+  WEFT_ASSIGN_OR_RETURN(RunLock lock, directory.Lock());
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory.job(), kMaxJobBytes));
   const ParsedJob job = ParseJob(text);
   if (!job.ok()) return ToStatus(job.errors).WithContext(directory.job());
@@ -139,7 +143,8 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
     return InvalidArgumentError(directory.checkpoints() + ": no checkpoint to go on from");
   }
   WEFT_RETURN_IF_ERROR(CheckPlanFile(directory.plan(), job.spec));
-  return PreparedRun{.directory = directory.path(),
+  return PreparedRun{.lock = std::move(lock),
+                     .directory = directory.path(),
                      .job_file = directory.job(),
                      .plan_file = directory.plan(),
                      .checkpoint = search.newest->path,
@@ -212,11 +217,16 @@ std::optional<v1::Ended> Follow(Process& coordinator, RunWatcher& watcher, RunDi
   }
 }
 
-// Whether what was refused had not begun to train, so that its folder holds nothing that anybody wants.
-bool NeverTrained(const v1::Ended& ended, const RunDirectory& directory) {
+// Takes the folder of a new run away that was refused or stopped before it trained: nothing in it is worth a look, and
+// it would stand in the way of the same --out.
+bool DiscardUntrained(const PreparedRun& run, int exit_code) {
+  const bool nobodys_failure = exit_code == kExitBadInput || exit_code == kExitInterrupted;
+  if (!nobodys_failure || !run.checkpoint.empty() || HasCheckpoint(run.directory)) return false;
+  const Result<RunDirectory> directory = RunDirectory::Open(run.directory);
   std::error_code error;
-  const auto trained = std::filesystem::file_size(directory.metrics(), error);
-  return ended.exit_code() == kExitBadInput && (error || trained == 0) && !HasCheckpoint(directory.path());
+  if (!directory.ok() || (std::filesystem::file_size(directory->metrics(), error) > 0 && !error)) return false;
+  directory->Discard();
+  return true;
 }
 
 // What is said at the end, and the exit code.
@@ -232,27 +242,25 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
       ReportError(fallback);
     }
     if (HasCheckpoint(path)) std::printf("%s\n", resume.c_str());
+    if (interrupted) DiscardUntrained(run, kExitInterrupted);
     return interrupted ? kExitInterrupted : kExitFailure;
   }
-  if (ended->exit_code() == kExitOk || ended->exit_code() == kExitInterrupted) {
-    std::fputs(SummaryText(ended->summary_json()).c_str(), stdout);
-  } else {
-    ReportError(ended->message());
+  const int exit_code = ended->exit_code();
+  if (exit_code == kExitFailure || exit_code == kExitBadInput) ReportError(ended->message());
+  if (DiscardUntrained(run, exit_code)) {
+    if (exit_code == kExitInterrupted) std::printf("stopped before it trained; nothing is left of it\n");
+    return exit_code;
   }
-  if (run.checkpoint.empty()) {
-    const Result<RunDirectory> directory = RunDirectory::Open(path);
-    if (directory.ok() && NeverTrained(*ended, *directory)) {
-      directory->Discard();
-      return ended->exit_code();
-    }
+  if (exit_code == kExitOk || exit_code == kExitInterrupted) {
+    std::fputs(SummaryText(ended->summary_json()).c_str(), stdout);
   }
   if (ended->resumable()) {
     std::printf("%s\n", resume.c_str());
-  } else if (ended->exit_code() == kExitInterrupted) {
+  } else if (exit_code == kExitInterrupted) {
     std::printf("stopped before there was anything to save\n");
   }
   std::printf("run directory: %s\n", path.c_str());
-  return ended->exit_code();
+  return exit_code;
 }
 
 Result<int> RunPrepared(const RunFlags& flags, const PreparedRun& run) {

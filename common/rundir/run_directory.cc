@@ -1,7 +1,10 @@
 #include "common/rundir/run_directory.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -38,6 +41,20 @@ std::string UtcTime(std::chrono::system_clock::time_point now) {
 }
 
 }  // namespace
+
+RunLock::~RunLock() {
+  if (folder_ >= 0) ::close(folder_);
+}
+
+Result<RunLock> RunDirectory::Lock() const {
+  const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return ErrnoError("open " + path_, errno);
+  RunLock lock(folder);
+  if (::flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return InvalidArgumentError(path_ + ": a run goes on in it");
+  }
+  return lock;
+}
 
 Result<RunDirectory> RunDirectory::Create(const std::string& output_path, const std::string& name,
                                           std::chrono::system_clock::time_point now) {

@@ -3,11 +3,28 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
 
 namespace weft {
+
+// Held by the process that runs in a run directory; ends with it at the latest.
+class RunLock {
+ public:
+  RunLock() = default;  // of nothing
+  explicit RunLock(int folder) : folder_(folder) {}
+  RunLock(RunLock&& other) noexcept : folder_(std::exchange(other.folder_, -1)) {}
+  RunLock& operator=(RunLock&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    return *this;
+  }
+  ~RunLock();
+
+ private:
+  int folder_ = -1;
+};
 
 class RunDirectory {
  public:
@@ -25,6 +42,10 @@ class RunDirectory {
 
   // The folder of a run that goes on. INVALID_ARGUMENT: it is missing or holds no run.
   static Result<RunDirectory> Open(const std::string& path);
+
+  // For as long as the run goes on. INVALID_ARGUMENT: another process holds it. Nothing is locked on a file system
+  // that has no locks.
+  Result<RunLock> Lock() const;
 
   const std::string& path() const { return path_; }
   std::string job() const { return path_ + "/job.yaml"; }  // as it was run; makes the folder a run's

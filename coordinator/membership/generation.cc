@@ -15,8 +15,6 @@ constexpr Duration kLauncherBlameDelay = std::chrono::seconds(2);
 // Everything is saved by then.
 constexpr Duration kExitTimeout = std::chrono::seconds(1);
 
-int ExitCodeFor(const Status& status) { return IsBadInput(status) ? 2 : 1; }
-
 std::string Counted(int count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -215,6 +213,12 @@ void Generation::Fail(int exit_code, const std::string& cause) {
   }
   state_ = State::kEnded;
   actions_.push_back(EndRun{.exit_code = exit_code, .message = cause, .resumable = saved_});
+}
+
+int Generation::ExitCodeFor(const Status& status) const {
+  // What was given has been read by then, but for a plan of another model: a file that is gone was the run's own.
+  const bool trains = state_ == State::kTraining;
+  return status.code() == StatusCode::kInvalidArgument || (IsBadInput(status) && !trains) ? 2 : 1;
 }
 
 void Generation::OnFailure(int rank, const Status& status) {

@@ -154,6 +154,7 @@ class Generation {
   void FailIfSilent(TimePoint now);
   void Exit(int exit_code, const std::string& reason, TimePoint now);
   void EndIfGone(TimePoint now);
+  int ExitCodeFor(const Status& status) const;
   void Fail(int exit_code, const std::string& cause);
   template <typename Message>
   void ToAll(Message message, bool workers_only = false) {

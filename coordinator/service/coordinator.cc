@@ -235,9 +235,9 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   }
   if (reports.reports().empty()) return;
   // Once a message: it sorts the last second's reports, and there may be thousands of both.
-  const double seconds = statistics_.recent_iteration_seconds();
-  generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), seconds, clock_.Now());
-  if (plan_.has_value()) metrics_.SetDrift(*plan_, seconds);
+  generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), statistics_.recent_mean_seconds(),
+                          clock_.Now());
+  if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
 }
 
 void Coordinator::HandleEvaluation(const v1::EvaluationResult& evaluation) {

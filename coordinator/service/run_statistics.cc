@@ -77,6 +77,12 @@ double RunStatistics::recent_iteration_seconds() const {
   return QuantilesOf(std::move(seconds)).median;
 }
 
+double RunStatistics::recent_mean_seconds() const {
+  double sum = 0;
+  for (const Recent& recent : recent_) sum += recent.seconds;
+  return recent_.empty() ? 0 : sum / static_cast<double>(recent_.size());
+}
+
 v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const {
   v1::Progress progress;
   progress.set_epoch(epoch_);
@@ -107,9 +113,9 @@ v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, do
     progress.set_bytes_per_second(static_cast<double>(sum.bytes) /
                                   (static_cast<double>(end_ns_ - from_ns) * kSecondsPerNs));
   }
-  const double iteration_seconds = recent_iteration_seconds();
-  progress.set_iteration_seconds(iteration_seconds);
-  progress.set_seconds_left(iteration_seconds * static_cast<double>(std::max<std::int64_t>(iterations - iteration, 0)));
+  progress.set_iteration_seconds(recent_iteration_seconds());
+  progress.set_seconds_left(recent_mean_seconds() *
+                            static_cast<double>(std::max<std::int64_t>(iterations - iteration, 0)));
   return progress;
 }
 

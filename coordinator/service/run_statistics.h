@@ -67,6 +67,8 @@ class RunStatistics {
   std::int64_t iteration() const { return iteration_; }
   // Median of the last second; 0 before the first report.
   double recent_iteration_seconds() const;
+  // Their mean, which tells how far a worker comes: where processors are shared a few iterations take most of the time.
+  double recent_mean_seconds() const;
 
  private:
   void AddExchanges(RunTotals* totals) const;

@@ -91,6 +91,11 @@ TEST(PlanCommand, BadInput_IsOneLineAndExitCodeTwo) {
   ExpectBadInput("plan --timeline " + Lenet() + " --workers 3 --topology hypercube",
                  "--topology: topology.type: Hypercube needs a power of two nodes, not 3");
   ExpectBadInput("plan " + good + "--peer-bandwidth-mbps 0", "--peer-bandwidth-mbps: 0");
+  ExpectBadInput("plan " + good + "--peer-bandwidth-mbps -1", "--peer-bandwidth-mbps: -1");
+  ExpectBadInput("plan " + good + "--peer-alpha-us -inf", "--peer-alpha-us: -inf");
+  ExpectBadInput("plan " + good + "--degree -1", "--degree is only for --topology random-regular");
+  ExpectBadInput("plan " + good + "--overlap 65", "--overlap: 65 is above 64");
+  ExpectBadInput("plan --timeline /dev/zero --workers 2", "/dev/zero: is longer than 67108864 bytes");
   ExpectBadInput("plan " + good + "--period -1", "--period: -1 is below 0");
   ExpectBadInput("plan " + good + "--alpha-us nan", "--alpha-us: nan");
   ExpectBadInput("plan " + good + "--bandwidth-mbps 0", "--bandwidth-mbps: 0");

@@ -253,6 +253,17 @@ TEST_F(RunTest, AsynchronousWorkerKilled_IsNamed) {
   ExpectEndAfterKill("weft-agent", "1", "worker 1", {"--set", "strategy.type=Swarm"});
 }
 
+TEST_F(RunTest, InterruptedBeforeItTrains_LeavesTheFolderFree) {
+  RunningWeft weft(Run("run"), folder_);
+  ASSERT_TRUE(weft.WaitForText(Path("out"), "starting 2 workers")) << weft.Output();
+  weft.Signal(SIGINT);
+  const auto exit = weft.WaitForExit(kKillTime);
+  ASSERT_TRUE(exit.has_value()) << "still there after 10 s";
+  EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft.Output();
+  EXPECT_THAT(weft.Output(), HasSubstr("stopped before it trained"));
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
 TEST_F(RunTest, InterruptedAmidThousandsOfIterationsASecond_EndsInTime) {
   WriteJob(5000000);
   RunningWeft weft(Run("run", {"--set", "model.mlp.hiddenSizes=[2]", "--set", "training.batchSizePerWorker=1"}),

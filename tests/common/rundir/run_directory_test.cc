@@ -70,6 +70,18 @@ TEST(RunDirectoryTest, Discard_LeavesTheFolderFreeAndOthersFilesAlone) {
   EXPECT_TRUE(RunDirectory::CreateAt(folder / "out").ok());
 }
 
+TEST(RunDirectoryTest, Lock_IsOneRunsUntilItEnds) {
+  const TemporaryFolder folder;
+  const auto run = RunDirectory::CreateAt(folder / "out");
+  ASSERT_TRUE(run.ok()) << run.status();
+  {
+    const auto lock = run->Lock();
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    EXPECT_EQ(run->Lock().status(), InvalidArgumentError(folder / "out" + ": a run goes on in it"));
+  }
+  EXPECT_TRUE(run->Lock().ok());
+}
+
 TEST(RunDirectoryTest, Open_NeedsARun) {
   const TemporaryFolder folder;
   EXPECT_THAT(RunDirectory::Open(folder / "none").status().message(), HasSubstr("none: No such file or directory"));

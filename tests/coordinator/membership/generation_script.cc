@@ -96,6 +96,8 @@ class Script {
       generation_.OnFailure(Int(in), UnavailableError("server 0 is gone"));
     } else if (what == "refused") {
       generation_.OnFailure(Int(in), InvalidArgumentError("data.path: no such folder"));
+    } else if (what == "missing") {
+      generation_.OnFailure(Int(in), NotFoundError("write checkpoints/step-9: No such file or directory"));
     } else if (what == "lost") {
       generation_.OnStreamLost(Int(in), now_);
     } else if (what == "mpirun-killed") {

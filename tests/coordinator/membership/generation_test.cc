@@ -179,6 +179,23 @@ end 2: worker 0: data.path: no such folder
                {"register 0", "register 1", "register 2"});
 }
 
+TEST(GenerationTest, FileThatIsMissing_IsBadInputUntilItTrains) {
+  ExpectScript(TwoWorkersAndAServer(), R"(> missing 0
+exit 0 2 worker 0: write checkpoints/step-9: No such file or directory
+exit 1 2 worker 0: write checkpoints/step-9: No such file or directory
+exit 2 2 worker 0: write checkpoints/step-9: No such file or directory
+end 2: worker 0: write checkpoints/step-9: No such file or directory
+)",
+               {"register 0", "register 1", "register 2"});
+  ExpectScript(WithPlan(), R"(> missing 0
+exit 0 1 worker 0: write checkpoints/step-9: No such file or directory
+exit 1 1 worker 0: write checkpoints/step-9: No such file or directory
+exit 2 1 worker 0: write checkpoints/step-9: No such file or directory
+end 1: worker 0: write checkpoints/step-9: No such file or directory
+)",
+               kTraining);
+}
+
 TEST(GenerationTest, WithoutServers_EachWorkerMeasuresItsLinkToTheNext) {
   GenerationOptions options;
   options.job = "job";

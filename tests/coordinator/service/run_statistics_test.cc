@@ -28,6 +28,17 @@ TEST(QuantilesTest, BetweenRanks_AreInterpolated) {
   EXPECT_DOUBLE_EQ(quantiles.p95, 3.85);
 }
 
+TEST(RunStatisticsTest, Now_FewLongIterations_CountInTheTimeLeft) {
+  RunStatistics statistics(0);
+  statistics.Add(0, Report(1, 0, 10));
+  statistics.Add(0, Report(2, 10, 10));
+  statistics.Add(0, Report(3, 20, 100));
+  const v1::Progress progress = statistics.Now(10, 13, 0.01);
+  EXPECT_DOUBLE_EQ(progress.iteration_seconds(), 0.01);  // the median
+  EXPECT_DOUBLE_EQ(progress.seconds_left(), 0.4);        // ten times the mean
+  EXPECT_DOUBLE_EQ(statistics.recent_mean_seconds(), 0.04);
+}
+
 TEST(RunStatisticsTest, Now_LooksAtTheLastSecondOnly) {
   RunStatistics statistics(0);
   statistics.Add(0, Report(1, 0, 500));
