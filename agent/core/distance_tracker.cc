@@ -8,26 +8,17 @@
 namespace weft {
 
 DistanceTracker::DistanceTracker(std::size_t blocks, float initial)
-    : windows_(blocks), distances_(blocks * kWindow), y_max_(blocks, initial) {
+    : seen_(blocks, 0), distances_(blocks * kWindow), y_max_(blocks, initial) {
   WEFT_CHECK(initial >= 0 && initial < kLargestCoordinate) << "initial distance " << initial;
 }
 
 void DistanceTracker::Add(std::size_t block, float distance) {
-  WEFT_CHECK(block < windows_.size()) << "block " << block << " of " << windows_.size();
+  WEFT_CHECK(block < seen_.size()) << "block " << block << " of " << seen_.size();
   // Written so that NaN fails.
   if (!(distance >= 0 && distance < kLargestCoordinate / 2)) return;
-  Window& window = windows_[block];
   float* ring = distances_.data() + block * kWindow;
-  ring[window.seen % kWindow] = distance;
-  window.last = distance;
-  ++window.seen;
-  y_max_[block] = kMargin * *std::max_element(ring, ring + std::min(window.seen, kWindow));
-}
-
-float DistanceTracker::largest() const {
-  float largest = 0;
-  for (const Window& window : windows_) largest = std::max(largest, window.last);
-  return largest;
+  ring[seen_[block]++ % kWindow] = distance;
+  y_max_[block] = kMargin * *std::max_element(ring, ring + std::min(seen_[block], kWindow));
 }
 
 }  // namespace weft

@@ -19,17 +19,11 @@ class DistanceTracker {
   // A distance that is no number, negative or infinite is not taken: it comes of a model that is broken already.
   void Add(std::size_t block, float distance);
   std::span<const float> y_max() const { return y_max_; }
-  // The largest distance seen last, over all blocks; 0 before the first: weft_quantizer_distance.
-  float largest() const;
 
  private:
-  struct Window {
-    std::size_t seen = 0;  // of all times; the last min(seen, kWindow) are kept
-    float last = 0;
-  };
-  std::vector<Window> windows_;   // [blocks]
-  std::vector<float> distances_;  // [blocks, kWindow], a ring each
-  std::vector<float> y_max_;      // [blocks]
+  std::vector<std::size_t> seen_;  // [blocks], of all times; the last min(seen, kWindow) are kept
+  std::vector<float> distances_;   // [blocks, kWindow], a ring each
+  std::vector<float> y_max_;       // [blocks]
 };
 
 }  // namespace weft

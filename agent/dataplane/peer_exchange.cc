@@ -293,11 +293,6 @@ void PeerExchange::SendTombstone(int to, Tag tag) {
   state_->SendTombstone(to, tag, kTombstoneAttempts);
 }
 
-bool PeerExchange::HasEnded(const Handle& handle) {
-  const MutexLock lock(handle->state->mutex);
-  return handle->ended;
-}
-
 Result<PeerExchange::Ended> PeerExchange::Await(const Handle& handle) {
   {
     const MutexLock lock(state_->mutex);

@@ -72,7 +72,6 @@ class PeerExchange {
   Result<Ended> Wait(const Handle& handle);
   // The same, but the operation's own error is in Ended and the caller's to judge. An error: the exchange has failed.
   Result<Ended> Await(const Handle& handle);
-  static bool HasEnded(const Handle& handle);
 
   // Waits until all ranks (but those that are gone) have called it as often.
   Status Barrier();

@@ -23,13 +23,15 @@ constexpr float kTwoBitsPart = 0.25F;
 constexpr int kFailuresOfTheLost = 3;
 // What the quantizer refuses, and room for a change on top.
 constexpr float kLargestWeight = 0x1p99F;
+// Of a distance that is not measured yet; a model with larger ones is refused when it is published.
+constexpr float kLargestGuess = 0x1p98F;
 constexpr int kConflicts = 4;
 constexpr Duration kShortestConflict = std::chrono::microseconds(20);
 constexpr std::uint64_t kConflictStream = std::uint64_t{0x8} << 32;
 
 float FirstDistance(std::span<const float> model) {
   const float largest = LargestMagnitude(model);
-  return std::isfinite(largest) ? kFirstDistance * largest : 1;
+  return std::isfinite(largest) ? std::min(kFirstDistance * largest, kLargestGuess) : 1;
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ void SwarmNode::AdoptChange(std::vector<float> change) {
 void SwarmNode::GrowDistance(float displacement) {
   if (distance_known_ || displacement <= 0) return;
   distance_known_ = true;
-  tracker_ = DistanceTracker(quantizer_.blocks(), kFirstDisplacements * displacement);
+  tracker_ = DistanceTracker(quantizer_.blocks(), std::min(kFirstDisplacements * displacement, kLargestGuess));
 }
 
 void SwarmNode::AddDisplacement(std::span<const float> displacement) {

@@ -29,8 +29,9 @@ class Mailbox {
   // `message` stays the caller's.
   Status PushWithin(T& message, std::size_t most, TimePoint deadline) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    while (messages_.size() >= most) {
+    while (true) {
       if (!closed_.ok()) return closed_;
+      if (messages_.size() < most) break;
       if (!changed_.WaitUntil(mutex_, deadline) && Clock::Steady().Now() >= deadline) {
         return DeadlineExceededError("nothing was taken in time");
       }

@@ -9,6 +9,7 @@
 #include "agent/transport/register_tags.h"
 #include "agent/transport/rendezvous.h"
 #include "common/check.h"
+#include "common/log.h"
 #include "common/mutex.h"
 
 namespace weft {
@@ -29,6 +30,16 @@ struct Request {
   std::uint64_t operand = 0;
 };
 static_assert(sizeof(Request) == 40);
+
+// Whether a request that came over the wire is one for a register of `bytes` bytes.
+bool IsSound(const Request& request, std::size_t bytes) {
+  const bool words = request.offset % kWord == 0 && request.bytes % kWord == 0;
+  const bool inside = request.offset <= bytes && request.bytes <= bytes - request.offset;
+  const bool kind = request.kind <= RequestKind::kFetch &&
+                    (request.kind != RequestKind::kFetch ||
+                     (request.bytes == kWord && request.operation <= static_cast<std::uint64_t>(FetchOperation::kAnd)));
+  return words && inside && kind && request.slot < kSlots;
+}
 
 }  // namespace
 
@@ -150,13 +161,17 @@ class RegisterService::State : public std::enable_shared_from_this<State> {
     transport_.Receive(peer, TagOf(RegisterChannel::kRequest, 0), std::as_writable_bytes(std::span(request.get(), 1)),
                        [self = shared_from_this(), peer, request](const Status& status) {
                          if (!status.ok()) return;  // the peer is gone, or the transport ends
+                         if (!IsSound(*request, self->local().size())) {
+                           LogError("register request is broken: its sender is served no more",
+                                    {{"from", peer}, {"offset", request->offset}, {"bytes", request->bytes}});
+                           return;
+                         }
                          self->ServeNext(peer);
                          self->Answer(peer, *request);
                        });
   }
 
   void Answer(int peer, const Request& request) {
-    CheckWords(request.offset, request.bytes, local().size());
     const std::span<std::byte> words = local().subspan(request.offset, request.bytes);
     const Tag answer = TagOf(RegisterChannel::kAnswer, request.slot);
     // Not the words themselves: those change while they are sent, and a transport reads them by the byte.

@@ -13,7 +13,6 @@ using testing::ElementsAre;
 TEST(DistanceTrackerTest, BeforeTheFirstDistance_IsTheInitialOne) {
   const DistanceTracker tracker(2, 0.5F);
   EXPECT_THAT(tracker.y_max(), ElementsAre(0.5F, 0.5F));
-  EXPECT_EQ(tracker.largest(), 0);
 }
 
 TEST(DistanceTrackerTest, Distances_GiveEachBlockOneAndAHalfOfItsLargest) {
@@ -21,7 +20,6 @@ TEST(DistanceTrackerTest, Distances_GiveEachBlockOneAndAHalfOfItsLargest) {
   for (const float distance : {2.0F, 8.0F, 4.0F}) tracker.Add(1, distance);
   tracker.Add(2, 0.25F);
   EXPECT_THAT(tracker.y_max(), ElementsAre(1.0F, 12.0F, 0.375F));
-  EXPECT_EQ(tracker.largest(), 4.0F);  // of the last ones
 }
 
 TEST(DistanceTrackerTest, LargestDistance_IsForgottenAfter64Others) {
@@ -40,7 +38,6 @@ TEST(DistanceTrackerTest, WhatIsNoDistance_IsNotTaken) {
     tracker.Add(0, bad);
   }
   EXPECT_THAT(tracker.y_max(), ElementsAre(3.0F));
-  EXPECT_EQ(tracker.largest(), 2.0F);
 }
 
 }  // namespace

@@ -101,14 +101,7 @@ TEST_P(AllReduceTest, MessagesAndBytes_AreThoseOfTheFormula) {
 TEST_P(AllReduceTest, Resumed_EqualsTheUninterruptedRunBitForBit) {
   const PeerRun whole = Run(6);
   const PeerResult expected = RunPeers(whole);
-  PeerRun first = Run(3);
-  first.finish = false;
-  const PeerResult half = RunPeers(first);
-  PeerRun second = Run(3);
-  second.first_iteration = 4;
-  second.resume_workers = half.workers;
-  second.resume_planes = half.Planes();
-  const PeerResult result = RunPeers(second);
+  const PeerResult result = RunPeersInTwoParts(whole, 3);
   for (std::size_t k = 0; k < result.workers.size(); ++k) {
     ASSERT_TRUE(result.status[k].ok()) << result.status[k];
     EXPECT_EQ(result.workers[k].weights, expected.workers[k].weights);

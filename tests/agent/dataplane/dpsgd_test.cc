@@ -143,16 +143,7 @@ TEST_P(DpsgdTest, Resumed_EqualsTheUninterruptedRunBitForBit) {
   whole.options.slow_momentum = 0.5;
   whole.options.slow_period = 4;
   const PeerResult expected = RunPeers(whole);
-  PeerRun first = whole;
-  first.iterations = 5;
-  first.finish = false;
-  const PeerResult half = RunPeers(first);
-  PeerRun second = first;
-  second.first_iteration = 6;
-  second.finish = true;
-  second.resume_workers = half.workers;
-  second.resume_planes = half.Planes();
-  const PeerResult result = RunPeers(second);
+  const PeerResult result = RunPeersInTwoParts(whole, 5);
   for (std::size_t k = 0; k < result.workers.size(); ++k) {
     ASSERT_TRUE(result.status[k].ok()) << result.status[k];
     EXPECT_EQ(result.workers[k].weights, expected.workers[k].weights);

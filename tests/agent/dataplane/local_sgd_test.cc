@@ -109,16 +109,7 @@ TEST(LocalSgd, Resumed_EqualsTheUninterruptedRunBitForBit) {
     PeerRun whole = Local(StrategyType::kLocalSGD, 3, 2, 8);
     whole.options.slow_momentum = slow_momentum;
     const PeerResult expected = RunPeers(whole);
-    PeerRun first = whole;  // paused in mid-period
-    first.iterations = 3;
-    first.finish = false;
-    const PeerResult half = RunPeers(first);
-    PeerRun second = whole;
-    second.first_iteration = 4;
-    second.iterations = 5;
-    second.resume_workers = half.workers;
-    second.resume_planes = half.Planes();
-    const PeerResult result = RunPeers(second);
+    const PeerResult result = RunPeersInTwoParts(whole, 3);  // paused in mid-period
     for (std::size_t k = 0; k < result.workers.size(); ++k) {
       ASSERT_TRUE(result.status[k].ok()) << result.status[k];
       EXPECT_EQ(result.workers[k].weights, expected.workers[k].weights);

@@ -86,14 +86,9 @@ PeerResult RunPeers(const PeerRun& run) {
   result.statistics.resize(workers);
   result.workers = run.resume_workers;
   if (result.workers.empty()) {
-    for (std::size_t k = 0; k < workers; ++k) {
-      const std::vector<float> zeros(initial.size());
-      result.workers.push_back({.index = static_cast<int>(k),
-                                .weights = initial,
-                                .gradients = zeros,
-                                .velocity = zeros,
-                                .layers = ToyLayers(run.shape.layers)});
-      if (run.perturb) run.perturb(static_cast<int>(k), result.workers.back().weights);
+    result.workers = ToyWorkers(workers, initial, run.shape.layers);
+    for (ToyWorker& worker : result.workers) {
+      if (run.perturb) run.perturb(worker.index, worker.weights);
     }
   }
   std::vector<std::unique_ptr<DataPlane>> planes(workers);
@@ -109,6 +104,19 @@ PeerResult RunPeers(const PeerRun& run) {
   planes.clear();
   for (int rank = 0; rank < plan.workers; ++rank) result.traffic.push_back(network.statistics(rank));
   return result;
+}
+
+PeerResult RunPeersInTwoParts(const PeerRun& run, std::int64_t iterations) {
+  PeerRun first = run;
+  first.iterations = iterations;
+  first.finish = false;
+  const PeerResult half = RunPeers(first);
+  PeerRun second = run;
+  second.first_iteration = run.first_iteration + iterations;
+  second.iterations = run.iterations - iterations;
+  second.resume_workers = half.workers;
+  second.resume_planes = half.Planes();
+  return RunPeers(second);
 }
 
 std::vector<float> PlainSgd(const PeerRun& run, std::int64_t samples) {

@@ -59,6 +59,8 @@ struct PeerResult {
 };
 
 PeerResult RunPeers(const PeerRun& run);
+// The same, drained after so many iterations and gone on with by new planes.
+PeerResult RunPeersInTwoParts(const PeerRun& run, std::int64_t iterations);
 
 // Plain SGD with momentum in one process on the joined batches of ToyRegression, `samples` an iteration.
 std::vector<float> PlainSgd(const PeerRun& run, std::int64_t samples);

@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Nodes, SwarmVarianceTest,
 // The floor: no noise but the code's own. Everything is in units of s = 2 y_max / (q - 1), which follows the distances,
 // so that they shrink together until they reach the smallest scale that float32 carries, 2^-20 of the largest weight.
 TEST(SwarmVarianceFloorTest, Quantization_WithoutNoise_LetsVarianceFallToItsFloor) {
-  constexpr std::size_t kFloats = 4096;
+  constexpr std::size_t kFloats = 512;
   for (const int bits : {4, 8}) {
     std::mt19937_64 random(5);
     SwarmNodes swarm({.nodes = 8, .quantizer = {.bits = bits, .rotation = false, .seed = 3}},
@@ -124,7 +124,7 @@ TEST(SwarmVarianceFloorTest, Quantization_WithoutNoise_LetsVarianceFallToItsFloo
 
 // With noise, its Gamma is a multiple of the oracle's (docs/design/swarm.md has the measured ones).
 TEST(SwarmVarianceFloorTest, Quantization_WithNoise_AddsWhatItsBitsSay) {
-  constexpr std::size_t kFloats = 4096;
+  constexpr std::size_t kFloats = 512;
   const std::vector<std::pair<int, double>> largest_of_bits = {{0, 1.1}, {2, 3.5}, {3, 3},
                                                                {4, 1.3}, {8, 1.1}, {16, 1.1}};
   for (const auto& [bits, largest] : largest_of_bits) {

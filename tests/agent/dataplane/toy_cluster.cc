@@ -57,6 +57,20 @@ std::vector<FloatRange> ToyLayers(const std::vector<std::int64_t>& sizes) {
   return layers;
 }
 
+std::vector<ToyWorker> ToyWorkers(std::size_t count, const std::vector<float>& weights,
+                                  const std::vector<std::int64_t>& layers) {
+  std::vector<ToyWorker> workers;
+  const std::vector<float> zeros(weights.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    workers.push_back({.index = static_cast<int>(k),
+                       .weights = weights,
+                       .gradients = zeros,
+                       .velocity = zeros,
+                       .layers = ToyLayers(layers)});
+  }
+  return workers;
+}
+
 std::int64_t ToyCount(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 0;
   for (const std::int64_t size : sizes) count += size;
@@ -137,16 +151,7 @@ ToyResult RunToy(const ToyRun& run) {
   result.planes.resize(workers);
   result.records.resize(workers);
   result.workers = run.resume_workers;
-  if (result.workers.empty()) {
-    for (std::size_t k = 0; k < workers; ++k) {
-      const std::vector<float> zeros(initial.size());
-      result.workers.push_back({.index = static_cast<int>(k),
-                                .weights = initial,
-                                .gradients = zeros,
-                                .velocity = zeros,
-                                .layers = ToyLayers(run.shape.layers)});
-    }
-  }
+  if (result.workers.empty()) result.workers = ToyWorkers(workers, initial, run.shape.layers);
   Mutex mutex;
   std::vector<std::unique_ptr<ParameterServer>> planes;
   for (int s = 0; s < plan.servers; ++s) {

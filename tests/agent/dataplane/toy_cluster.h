@@ -42,6 +42,9 @@ struct ToyWorker {
   std::vector<FloatRange> layers;
   int steps = 0;
 };
+// Workers 0 .. count-1, with these weights each.
+std::vector<ToyWorker> ToyWorkers(std::size_t count, const std::vector<float>& weights,
+                                  const std::vector<std::int64_t>& layers);
 // The gradients of all layers in iteration t; returns the samples.
 using ToyGradient = std::function<std::int64_t(ToyWorker& worker, std::int64_t iteration)>;
 

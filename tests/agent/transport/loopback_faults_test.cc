@@ -8,6 +8,7 @@
 
 #include "agent/transport/all_reduce.h"
 #include "agent/transport/loopback.h"
+#include "agent/transport/register_tags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/agent/transport/batch.h"
@@ -220,6 +221,18 @@ TEST(RegistersFaults, DataLost_IsSentAgain) {
   ASSERT_TRUE(batch.Wait());
   EXPECT_THAT(batch.errors(), testing::IsEmpty());
   EXPECT_EQ(LoadWord(all[1]->local(), 56), 0x0707070707070707U);
+}
+
+// A rank that has gone mad takes no other with it, and others are served.
+TEST(RegistersFaults, RequestBeyondTheRegister_IsNotCarriedOutAndItsSenderServedNoMore) {
+  LoopbackNetwork network(3);
+  const auto all = MakeAll(network, 3, 64, RegisterMechanism::kService);
+  std::vector<std::byte> request(40, std::byte{0xff});
+  ASSERT_EQ(SendAndWait(network.endpoint(1), 0, RegisterTag(0, RegisterChannel::kRequest, 0), request, Deadline()),
+            OkStatus());
+  EXPECT_EQ(GetAndWait(*all[1], 0, 0, Bytes(8), Soon()).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(GetAndWait(*all[2], 0, 0, Bytes(8), Deadline()), OkStatus());
+  for (const std::byte one : all[0]->local()) EXPECT_EQ(one, std::byte{0});
 }
 
 TEST(RegistersFaults, OwnerLetsItsRegistersGo_OthersStillReadThem) {
