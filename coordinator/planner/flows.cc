@@ -76,11 +76,23 @@ void Flows::SetRates() {
     const auto share = [&](const Port& port, Direction direction) {
       rate = std::min(rate, port.capacity / port.count[Index(direction)]);
     };
-    if (flow.forth) share(from, Direction::kOut), share(to, Direction::kIn);
-    if (flow.back) share(to, Direction::kOut), share(from, Direction::kIn);
+    if (flow.forth) {
+      share(from, Direction::kOut);
+      share(to, Direction::kIn);
+    }
+    if (flow.back) {
+      share(to, Direction::kOut);
+      share(from, Direction::kIn);
+    }
     flow.rate = rate;
-    if (flow.forth) from.rate[Index(Direction::kOut)] += rate, to.rate[Index(Direction::kIn)] += rate;
-    if (flow.back) to.rate[Index(Direction::kOut)] += rate, from.rate[Index(Direction::kIn)] += rate;
+    if (flow.forth) {
+      from.rate[Index(Direction::kOut)] += rate;
+      to.rate[Index(Direction::kIn)] += rate;
+    }
+    if (flow.back) {
+      to.rate[Index(Direction::kOut)] += rate;
+      from.rate[Index(Direction::kIn)] += rate;
+    }
     until_first_end_ = std::min(until_first_end_, std::max(0.0, flow.bytes_left) / rate);
   }
 }
