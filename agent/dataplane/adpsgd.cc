@@ -26,6 +26,9 @@ Status AdpsgdWorker::GradientReady(int layer, std::int64_t samples) {
 }
 
 Result<IterationRecord> AdpsgdWorker::EndIteration() {
+  const TimePoint start = clock_.Now();
+  exchanger_.AwaitAveraging();
+  record_.stall += clock_.Now() - start;
   shared_.Fold(model_.weights, snapshot_);
   const std::int64_t bytes = static_cast<std::int64_t>(model_.weights.size_bytes());
   for (const AdpsgdExchanger::Averaged& averaged : exchanger_.TakeAveraged()) {

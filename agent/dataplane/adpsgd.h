@@ -5,11 +5,12 @@
 //   x_i <- x_i + d_i                                  d_i the displacement of any optimizer's local step
 // Averaging conserves sum_i x_i, to rounding, with messages lost too; steps add their displacements to it.
 //
-// One averaging is begun per iteration, beside its compute, unless the one before is still going. Per averaging: 3
-// messages of 2 M + 4 bytes together, M the model's: M + 4 out and M in for the one that begins it, M in and M out for
-// its partner. Per worker and iteration that is at most 2 M + 4 bytes each way on average. Memory: 2 M, and 2 M for
-// each averaging going on, begun here or served. The trainer's thread copies M at an iteration's start and end, under a
-// mutex, and waits for nothing else. Not synchronous: a run does not repeat bit for bit.
+// One averaging is begun per iteration, beside its compute, unless the one before has passed its time-out and is still
+// going. An iteration that is shorter than its averaging waits for it at its end, at most exchange_timeout. Per
+// averaging: 3 messages of 2 M + 4 bytes together, M the model's: M + 4 out and M in for the one that begins it, M in
+// and M out for its partner. Per worker and iteration that is at most 2 M + 4 bytes each way on average. Memory: 2 M,
+// and 2 M for each averaging going on, begun here or served. The trainer's thread copies M at an iteration's start and
+// end, under a mutex. Not synchronous: a run does not repeat bit for bit.
 //
 // A worker that dies is left out: its neighbours draw among the others. The run goes on as long as one is left.
 #pragma once

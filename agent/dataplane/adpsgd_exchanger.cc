@@ -48,7 +48,26 @@ AdpsgdExchanger::~AdpsgdExchanger() {
 }
 
 void AdpsgdExchanger::Initiate(std::int64_t iteration) {
+  {
+    const MutexLock lock(mutex_);
+    under_way_ = true;
+  }
   events_->Push({.step = Step::kInitiate, .iteration = iteration, .status = {}});
+}
+
+void AdpsgdExchanger::AwaitAveraging() {
+  // The exchanger's thread ends it by then; it is not held up by partners.
+  const TimePoint deadline = clock_.Now() + options_.exchange_timeout;
+  const MutexLock lock(mutex_);
+  while (under_way_ && exchange_.status().ok() && clock_.Now() < deadline) {
+    changed_.WaitUntil(mutex_, std::min(deadline, clock_.Now() + kLook));
+  }
+}
+
+void AdpsgdExchanger::Settle() {
+  const MutexLock lock(mutex_);
+  under_way_ = false;
+  changed_.NotifyAll();
 }
 
 Status AdpsgdExchanger::Quiesce() {
@@ -97,6 +116,7 @@ void AdpsgdExchanger::Loop() {
       if (clock_.Now() >= limit) {
         current_.reset();
         count_("timeout");
+        Settle();
         continue;
       }
       wake = std::min(wake, limit);
@@ -110,7 +130,7 @@ void AdpsgdExchanger::Loop() {
 
 void AdpsgdExchanger::Handle(const Event& event) {
   if (event.step == Step::kInitiate) {
-    OnInitiate(event.iteration);
+    if (!OnInitiate(event.iteration)) Settle();
     return;
   }
   if (event.step == Step::kFarewell) {
@@ -155,17 +175,17 @@ std::optional<int> AdpsgdExchanger::DrawFree(std::int64_t iteration) const {
   return std::nullopt;
 }
 
-void AdpsgdExchanger::OnInitiate(std::int64_t iteration) {
+bool AdpsgdExchanger::OnInitiate(std::int64_t iteration) {
   const std::optional<int> drawn = current_.has_value() ? std::nullopt : DrawFree(iteration);
   if (!drawn.has_value()) {
     const bool all_dead = std::ranges::all_of(neighbours_, &Neighbour::dead);
     count_(all_dead ? "peer_dead" : "busy");
-    return;
+    return false;
   }
   Neighbour& neighbour = neighbours_[static_cast<std::size_t>(*drawn)];
   {
     const MutexLock lock(mutex_);
-    if (!accepting_) return;
+    if (!accepting_) return false;
     open_[static_cast<std::size_t>(*drawn)] = 1;
   }
   current_ = drawn;
@@ -175,6 +195,7 @@ void AdpsgdExchanger::OnInitiate(std::int64_t iteration) {
   neighbour.sent = TakeBuffer();
   const auto header = std::make_shared<std::vector<float>>(1, kRequest);
   exchange_.Send(neighbour.rank, HeaderTag(), *header, "a header", header, Tell(Step::kHeaderSent, neighbour));
+  return true;
 }
 
 void AdpsgdExchanger::OnHeaderSent(Neighbour& neighbour, const Status& status) {
@@ -222,9 +243,11 @@ void AdpsgdExchanger::Close(Neighbour& neighbour, const std::string& result) {
   if (neighbour.reply_in != nullptr) free_.push_back(std::exchange(neighbour.reply_in, nullptr));
   neighbour.open = false;
   const int n = PlaceOf(neighbour);
-  if (current_ == n) current_.reset();
+  const bool was_current = current_ == n;
+  if (was_current) current_.reset();
   count_(result);
   const MutexLock lock(mutex_);
+  if (was_current) under_way_ = false;
   open_[static_cast<std::size_t>(n)] = 0;
   changed_.NotifyAll();
 }

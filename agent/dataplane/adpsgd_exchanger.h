@@ -57,7 +57,10 @@ class AdpsgdExchanger {
   AdpsgdExchanger& operator=(const AdpsgdExchanger&) = delete;
 
   // Begins an averaging with a partner drawn by (seed, rank, iteration), and returns at once.
-  void Initiate(std::int64_t iteration);
+  void Initiate(std::int64_t iteration) WEFT_EXCLUDES(mutex_);
+  // Waits until the averaging that was begun last has ended or passed exchange_timeout: where an iteration is shorter
+  // than an averaging, none would ever be of the present model.
+  void AwaitAveraging() WEFT_EXCLUDES(mutex_);
   // Begins none until Resume, and waits until those that it has begun have ended; others' are served.
   // DEADLINE_EXCEEDED: not within the peers' time-out; names the partner.
   Status Quiesce() WEFT_EXCLUDES(mutex_);
@@ -104,8 +107,10 @@ class AdpsgdExchanger {
   };
 
   void Loop();
+  void Settle() WEFT_EXCLUDES(mutex_);
   void Handle(const Event& event);
-  void OnInitiate(std::int64_t iteration) WEFT_EXCLUDES(mutex_);
+  // False: none was begun.
+  bool OnInitiate(std::int64_t iteration) WEFT_EXCLUDES(mutex_);
   void OnHeaderSent(Neighbour& neighbour, const Status& status);
   void OnModelSent(Neighbour& neighbour, const Status& status);
   void OnReplyCome(Neighbour& neighbour, const Status& status) WEFT_EXCLUDES(mutex_);
@@ -146,6 +151,7 @@ class AdpsgdExchanger {
   Mutex mutex_;
   CondVar changed_;
   bool accepting_ WEFT_GUARDED_BY(mutex_) = true;
+  bool under_way_ WEFT_GUARDED_BY(mutex_) = false;      // an Initiate that has not ended, nor passed its time-out
   std::vector<int> open_ WEFT_GUARDED_BY(mutex_);       // by neighbour: 1: begun here and not ended
   std::vector<int> farewells_ WEFT_GUARDED_BY(mutex_);  // by neighbour: of the two, those that are missing
   std::vector<Averaged> averaged_ WEFT_GUARDED_BY(mutex_);
