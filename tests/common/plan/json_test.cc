@@ -110,6 +110,8 @@ TEST(ParsePlan, WhatDoesNotGoWithTheStrategy_IsRefused) {
   EXPECT_EQ(ErrorOf(PlanToJson(plan)), "shards: Swarm has none");
   plan.shards.clear();
   plan.servers = 0;
+  EXPECT_EQ(ErrorOf(PlanToJson(plan)), "groups[1].phase: 1 is not 0, which the index gives");
+  plan.groups[1].phase = 0;
   EXPECT_TRUE(ParsePlan(PlanToJson(plan)).ok());
   plan.quantization_bits = 1;
   EXPECT_EQ(ErrorOf(PlanToJson(plan)), "quantization_bits: 1 is neither 0 nor in 2..16");
