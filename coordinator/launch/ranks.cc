@@ -37,6 +37,8 @@ Command MakeRankCommand(const RankLaunch& launch) {
       setting("pml", "ob1");
       setting("btl", "tcp,self");
       setting("btl_tcp_if_include", launch.interface.empty() ? "lo" : launch.interface);
+      // One-sided calls through shared memory would not be the network's.
+      setting("osc", "^sm");
       break;
     case RankTransport::kRdma:
       setting("pml", "ucx");

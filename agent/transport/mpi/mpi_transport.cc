@@ -14,14 +14,6 @@
 #include "common/check.h"
 
 namespace weft {
-namespace {
-
-// Known without a probe (docs/design/transport.md has what it measured), and the probe is a risk there: in whole runs
-// the making of its window was seen to hang in MPI_Comm_create_group.
-constexpr const char* kTcpComponents = "ob1/tcp,self";
-
-}  // namespace
-
 Result<std::unique_ptr<MpiTransport>> MpiTransport::Create(const MpiOptions& options, TimePoint deadline) {
   WEFT_CHECK(options.part_bytes > 0 && options.part_bytes <= INT_MAX) << options.part_bytes;
   auto progress = std::make_shared<MpiProgress>(options);
@@ -75,13 +67,8 @@ Result<std::unique_ptr<Registers>> MpiTransport::MakeRegisters(const RegistersOp
   }
   if (choice.mechanism == RegisterMechanism::kSharedMemory) {
     if (options.mechanism || not_shared.code() != StatusCode::kUnimplemented) return not_shared;
-    if (description() == kTcpComponents) {
-      choice = {.mechanism = RegisterMechanism::kService,
-                .reason = "over TCP the target's processor carries out one-sided calls, and slower than the service"};
-    } else {
-      WEFT_ASSIGN_OR_RETURN(const int probed, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
-      WEFT_ASSIGN_OR_RETURN(choice, ProbeRegisters(*this, progress_, options.ranks, probed, deadline));
-    }
+    WEFT_ASSIGN_OR_RETURN(const int probed, AgreeOnInstance(*this, options.ranks, next_instance_, deadline));
+    WEFT_ASSIGN_OR_RETURN(choice, ProbeRegisters(*this, progress_, options.ranks, probed, deadline));
     choice.reason += "; no shared memory: " + not_shared.message();
   }
   if (choice.mechanism == RegisterMechanism::kService) {

@@ -15,6 +15,9 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kPartBytes = 256 << 10;
 constexpr std::size_t kAlignment = 64;
+// MPI_Comm_create_group sends messages of this tag over MPI_COMM_WORLD, where a receive of ours with the same tag would
+// take them, and the call never return. Of no message: links are measured before registers are made, with channel 0.
+constexpr Tag kGroupTag{MessageKind::kProbe, Tag::kMaxChannel, 255};
 
 MPI_Op OpOf(FetchOperation operation) {
   switch (operation) {
@@ -38,7 +41,7 @@ Result<std::shared_ptr<MpiWindow>> MpiWindow::Create(MpiProgress& progress, int 
   std::iota(members.begin(), members.end(), 0);
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, ranks, members.data(), &group);
-  int code = MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &window->communicator_);
+  int code = MPI_Comm_create_group(MPI_COMM_WORLD, group, kGroupTag.value(), &window->communicator_);
   MPI_Group_free(&group);
   MPI_Group_free(&world);
   if (code != MPI_SUCCESS) return UnimplementedError("no communicator of the workers: " + MpiErrorText(code));
