@@ -77,27 +77,34 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
 std::string SummaryText(const std::string& summary_json) {
   const nlohmann::json summary = nlohmann::json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) return "";
-  const auto number = [](const nlohmann::json& value) { return value.is_number() ? value.get<double>() : 0.0; };
-  const double iteration = number(summary["iteration_seconds"]["median"]);
-  const double compute = number(summary["compute_seconds"]["median"]);
+  // Null where there is nothing at this path: a run that failed has less to tell.
+  const auto at = [&summary](const char* path) {
+    return summary.value(nlohmann::json::json_pointer(path), nlohmann::json());
+  };
+  const auto number = [&at](const char* path) {
+    const nlohmann::json value = at(path);
+    return value.is_number() ? value.get<double>() : 0.0;
+  };
+  const double iteration = number("/iteration_seconds/median");
+  const double compute = number("/compute_seconds/median");
   const long long epochs = summary.value("epochs", 0LL);
   std::string text = Format("%lld %s, %lld iterations in %s", epochs, epochs == 1 ? "epoch" : "epochs",
-                            summary.value("iterations", 0LL), ShowClock(number(summary["seconds"])).c_str());
-  text += Format(": %.0f samples/s, ", number(summary["images_per_second"]));
+                            summary.value("iterations", 0LL), ShowClock(number("/seconds")).c_str());
+  text += Format(": %.0f samples/s, ", number("/images_per_second"));
   // JSON has no NaN: it is null there.
-  text += summary["loss"].is_null() ? "a loss that is not a number" : ShowLoss(number(summary["loss"]));
-  if (summary["accuracy"].is_number()) text += Format(", accuracy %.2f %%", number(summary["accuracy"]) * 100);
+  text += at("/loss").is_null() ? "a loss that is not a number" : ShowLoss(number("/loss"));
+  if (at("/accuracy").is_number()) text += Format(", accuracy %.2f %%", number("/accuracy") * 100);
   text += "\n";
-  if (summary["worst_accuracy"].is_number()) {
+  if (at("/worst_accuracy").is_number()) {
     text += Format("the mean of the workers' models; the worst single one has an accuracy of %.2f %%",
-                   number(summary["worst_accuracy"]) * 100) +
-            Format(", \u0393 is %.3g\n", number(summary["model_variance"]));
+                   number("/worst_accuracy") * 100) +
+            Format(", \u0393 is %.3g\n", number("/model_variance"));
   }
   text += "an iteration takes " + ShowSeconds(iteration) + " (95th percentile " +
-          ShowSeconds(number(summary["iteration_seconds"]["p95"])) + ")";
+          ShowSeconds(number("/iteration_seconds/p95")) + ")";
   if (compute > 0) text += Format(", %.2f times the compute alone of ", iteration / compute) + ShowSeconds(compute);
-  text += Format("; stalled for %.1f %% of the time; ", number(summary["stall_fraction"]) * 100) +
-          ShowBytes(number(summary["bytes_per_iteration"])) + " an iteration\n";
+  text += Format("; stalled for %.1f %% of the time; ", number("/stall_fraction") * 100) +
+          ShowBytes(number("/bytes_per_iteration")) + " an iteration\n";
   return text;
 }
 
