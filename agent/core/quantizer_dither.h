@@ -14,25 +14,17 @@
 #include <cstdint>
 
 #include "agent/core/quantizer_planes.h"
+#include "common/math/mix64.h"
 
 namespace weft {
-
-// The finalizer of splitmix64: a bijection of 64-bit words.
-constexpr std::uint64_t MixWord(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-inline constexpr std::uint64_t kGoldenWord = 0x9e3779b97f4a7c15U;
 
 // The key of a message of `kind` (1: delta, 2: register).
 constexpr std::uint64_t MessageKey(std::uint64_t seed, std::uint32_t kind, std::uint32_t writer,
                                    std::uint64_t version) {
-  return MixWord(MixWord(MixWord(seed) + ((std::uint64_t{kind} << 32U) | writer)) + version);
+  return Mix64(Mix64(Mix64(seed) + ((std::uint64_t{kind} << 32U) | writer)) + version);
 }
 constexpr std::uint64_t BlockKey(std::uint64_t message_key, std::size_t block) {
-  return MixWord(message_key + (std::uint64_t{block} + 1) * kGoldenWord);
+  return Mix64(message_key + (std::uint64_t{block} + 1) * kMixStep);
 }
 
 // A_2p, A_2p+1 of a pair of groups: the lower half is the first.
@@ -41,7 +33,7 @@ struct GroupFactors {
   std::uint32_t odd = 0;
 };
 constexpr GroupFactors FactorsOf(std::uint64_t block_key, std::size_t pair) {
-  const std::uint64_t word = MixWord(block_key + (std::uint64_t{pair} + 1) * kGoldenWord);
+  const std::uint64_t word = Mix64(block_key + (std::uint64_t{pair} + 1) * kMixStep);
   return {.even = static_cast<std::uint32_t>(word) | 1U, .odd = static_cast<std::uint32_t>(word >> 32U) | 1U};
 }
 
@@ -53,7 +45,7 @@ struct LaneFactors {
 constexpr LaneFactors MakeLaneFactors() {
   LaneFactors factors;
   for (std::size_t lane = 0; lane < kCodeGroup; ++lane) {
-    factors.of[lane] = static_cast<std::uint32_t>(MixWord((lane + 1) * kGoldenWord)) | 1U;
+    factors.of[lane] = static_cast<std::uint32_t>(Mix64((lane + 1) * kMixStep)) | 1U;
     factors.sum += factors.of[lane];
   }
   return factors;
@@ -69,15 +61,15 @@ constexpr std::uint32_t DitherWord(std::uint64_t block_key, std::size_t coordina
 
 // What says in a message's header that writer and reader have the same seed, without telling the seed.
 constexpr std::uint32_t SeedMark(std::uint64_t seed) {
-  return static_cast<std::uint32_t>(MixWord(MixWord(seed) + kGoldenWord));
+  return static_cast<std::uint32_t>(Mix64(Mix64(seed) + kMixStep));
 }
 
 // Signs of 64 coordinates of a rotated block: bit j set turns coordinate 64 group + j.
 constexpr std::uint64_t RotationKey(std::uint64_t seed, std::size_t block) {
-  return MixWord(MixWord(seed) + 2 * kGoldenWord) + std::uint64_t{block} * 64;
+  return Mix64(Mix64(seed) + 2 * kMixStep) + std::uint64_t{block} * 64;
 }
 constexpr std::uint64_t RotationSigns(std::uint64_t rotation_key, std::size_t group) {
-  return MixWord(rotation_key + group);
+  return Mix64(rotation_key + group);
 }
 
 }  // namespace weft

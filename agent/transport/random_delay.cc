@@ -1,15 +1,11 @@
 #include "agent/transport/random_delay.h"
 
+#include "common/math/mix64.h"
+
 namespace weft {
 namespace {
 
-// The finalizer of splitmix64 (Steele, Lea and Flood 2014).
-std::uint64_t Mix(std::uint64_t state, std::uint64_t value) {
-  std::uint64_t z = state + 0x9e3779b97f4a7c15ULL + value;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
+std::uint64_t Mix(std::uint64_t state, std::uint64_t value) { return Mix64(state + kMixStep + value); }
 
 std::uint64_t Draw(std::uint64_t seed, int from, int to, Tag tag, std::int64_t index) {
   std::uint64_t state = seed;

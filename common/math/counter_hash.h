@@ -4,17 +4,13 @@
 
 #include <cstdint>
 
+#include "common/math/mix64.h"
+
 namespace weft {
 
-// The finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection, once for each input.
 constexpr std::uint64_t CounterHash(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
   std::uint64_t z = 0;
-  for (const std::uint64_t input : {seed, stream, index}) {
-    z = (z ^ input) + 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31;
-  }
+  for (const std::uint64_t input : {seed, stream, index}) z = Mix64((z ^ input) + kMixStep);
   return z;
 }
 
