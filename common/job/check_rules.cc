@@ -12,10 +12,7 @@ namespace {
 
 constexpr char kParameterServer[] = "spec.strategy.parameterServer";
 
-bool HasServers(StrategyType type) {
-  return type == StrategyType::kAuto || type == StrategyType::kInterleavedPS || type == StrategyType::kMergedPS ||
-         type == StrategyType::kBulkSynchronousPS;
-}
+bool HasServers(StrategyType type) { return type == StrategyType::kAuto || UsesParameterServers(type); }
 
 std::string Text(double number) {
   std::ostringstream out;
