@@ -106,15 +106,7 @@ Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, Loopbac
   ParameterServerOptions options = run.options;
   if (run.tune) run.tune(worker.index, options);
   const ModelView view{.weights = worker.weights, .gradients = worker.gradients, .layers = worker.layers};
-  const LocalStep step = [&](FloatRange range, std::int64_t iteration) {
-    const auto part = [&](std::vector<float>& all) {
-      return std::span<float>(all).subspan(static_cast<std::size_t>(range.first),
-                                           static_cast<std::size_t>(range.count));
-    };
-    SgdStep(part(worker.weights), part(worker.gradients), part(worker.velocity),
-            {.learning_rate = run.learning_rate, .momentum = run.momentum, .weight_decay = 0}, iteration == 1);
-    ++worker.steps;
-  };
+  const LocalStep step = ToyStep(worker, run.learning_rate, run.momentum);
   WEFT_ASSIGN_OR_RETURN(
       plane, MakeParameterServerWorker(options, plan, view, step, network.endpoint(worker.index), Clock::Steady()));
   if (!run.resume_planes.empty()) {
@@ -137,6 +129,18 @@ Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, Loopbac
 }
 
 }  // namespace
+
+LocalStep ToyStep(ToyWorker& worker, float learning_rate, float momentum) {
+  return [&worker, learning_rate, momentum](FloatRange range, std::int64_t iteration) {
+    const auto part = [range](std::vector<float>& all) {
+      return std::span<float>(all).subspan(static_cast<std::size_t>(range.first),
+                                           static_cast<std::size_t>(range.count));
+    };
+    SgdStep(part(worker.weights), part(worker.gradients), part(worker.velocity),
+            {.learning_rate = learning_rate, .momentum = momentum, .weight_decay = 0}, iteration == 1);
+    ++worker.steps;
+  };
+}
 
 ToyResult RunToy(const ToyRun& run) {
   const Plan plan = ToyPlan(run.shape);

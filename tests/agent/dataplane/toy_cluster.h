@@ -45,6 +45,8 @@ struct ToyWorker {
 // Workers 0 .. count-1, with these weights each.
 std::vector<ToyWorker> ToyWorkers(std::size_t count, const std::vector<float>& weights,
                                   const std::vector<std::int64_t>& layers);
+// SGD on a range of the worker's weights; counts its calls. `worker` outlives the step.
+LocalStep ToyStep(ToyWorker& worker, float learning_rate, float momentum);
 // The gradients of all layers in iteration t; returns the samples.
 using ToyGradient = std::function<std::int64_t(ToyWorker& worker, std::int64_t iteration)>;
 
