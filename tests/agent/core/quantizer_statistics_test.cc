@@ -95,6 +95,42 @@ INSTANTIATE_TEST_SUITE_P(All, QuantizerErrorTest,
                                          QuantizerCase{16, false}),
                          CaseName);
 
+// Of many messages with the same numbers.
+class Errors {
+ public:
+  Errors(const QuantizerCase& of, std::size_t count) : case_(of), sums_(count) {}
+
+  void Add(std::span<const std::byte> message, std::span<const float> decoded, std::span<const float> x) {
+    ++messages_;
+    std::memcpy(&scale_, message.data() + 32, sizeof(scale_));
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const double error = static_cast<double>(decoded[i]) - x[i];
+      sums_[i] += error;
+      squares_ += error * error;
+    }
+  }
+
+  // `rounding`: of one number. `margin`: of the mean square, beside its statistics.
+  void ExpectUnbiasedWithAVarianceOfATwelfth(double rounding, double margin) const {
+    const auto count = static_cast<double>(sums_.size());
+    // A rotated coordinate is the root of their number times as large.
+    const double deviation = scale_ / (case_.rotation ? std::sqrt(count) : 1.0) / std::sqrt(12.0);
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      EXPECT_LE(std::abs(sums_[i] / messages_), 5 * deviation / std::sqrt(messages_) + rounding) << i;
+    }
+    // The square of a uniform number has a relative deviation of sqrt(4/5).
+    const double terms = count * messages_;
+    EXPECT_NEAR(squares_ / terms / (deviation * deviation), 1, 5 * std::sqrt(0.8 / terms) + margin);
+  }
+
+ private:
+  const QuantizerCase case_;
+  std::vector<double> sums_;
+  double squares_ = 0;
+  float scale_ = 0;  // of the last message
+  int messages_ = 0;
+};
+
 // Over many dithers of the same numbers, each one's mean is itself, and the mean square is a twelfth of the step's.
 TEST_P(QuantizerErrorTest, Delta_OfTheSameNumbers_IsUnbiasedWithAVarianceOfATwelfth) {
   constexpr std::size_t kCount = 256;
@@ -104,32 +140,15 @@ TEST_P(QuantizerErrorTest, Delta_OfTheSameNumbers_IsUnbiasedWithAVarianceOfATwel
   x[0] = 0;
   x[1] = LargestOf(x);  // at the edge
   x[2] = x[1] / 3;
-  std::vector<double> sums(kCount);
-  double squares = 0, step = 0;
+  Errors errors(GetParam(), kCount);
   for (int version = 0; version < kMessages; ++version) {
     Bytes message(quantizer.delta_bytes());
     std::vector<float> decoded(kCount);
     ASSERT_TRUE(
         quantizer.EncodeDelta(x, {.writer = 1, .version = static_cast<std::uint64_t>(version)}, message, decoded).ok());
-    float scale;
-    std::memcpy(&scale, message.data() + 32, sizeof(scale));
-    // A rotated coordinate is the root of their number times as large.
-    step = scale / (GetParam().rotation ? std::sqrt(static_cast<double>(kCount)) : 1.0);
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const double error = static_cast<double>(decoded[i]) - x[i];
-      sums[i] += error;
-      squares += error * error;
-    }
+    errors.Add(message, decoded, x);
   }
-  const double deviation = step / std::sqrt(12.0);
-  const double rounding = LargestOf(x) * 0x1p-24;
-  for (std::size_t i = 0; i < kCount; ++i) {
-    EXPECT_LE(std::abs(sums[i] / kMessages), 5 * deviation / std::sqrt(kMessages) + rounding) << i;
-  }
-  // The square of a uniform number has a relative deviation of sqrt(4/5).
-  const double terms = static_cast<double>(kCount) * kMessages;
-  EXPECT_NEAR(squares / terms / (deviation * deviation), 1,
-              5 * std::sqrt(0.8 / terms) + (GetParam().bits > 12 ? 0.01 : 0));
+  errors.ExpectUnbiasedWithAVarianceOfATwelfth(LargestOf(x) * 0x1p-24, GetParam().bits > 12 ? 0.01 : 0);
 }
 
 TEST_P(QuantizerErrorTest, Register_OfTheSameNumbers_IsUnbiasedWithAVarianceOfATwelfth) {
@@ -139,8 +158,7 @@ TEST_P(QuantizerErrorTest, Register_OfTheSameNumbers_IsUnbiasedWithAVarianceOfAT
   const auto x = RandomFloats(kCount, 1.0F, 5);
   auto y = x;
   for (std::size_t i = 0; i < kCount; ++i) y[i] += (i % 3 == 0 ? 0.05F : -0.1F);
-  std::vector<double> sums(kCount);
-  double squares = 0, step = 0;
+  Errors errors(GetParam(), kCount);
   for (int version = 0; version < kMessages; ++version) {
     Bytes message(quantizer.register_bytes());
     std::vector<float> decoded(kCount);
@@ -151,23 +169,9 @@ TEST_P(QuantizerErrorTest, Register_OfTheSameNumbers_IsUnbiasedWithAVarianceOfAT
                     .ok());
     ASSERT_TRUE(quantizer.DecodeRegister(message, y, decoded, &failed).ok());
     ASSERT_TRUE(failed.empty());
-    float scale;
-    std::memcpy(&scale, message.data() + 32, sizeof(scale));
-    step = scale / (GetParam().rotation ? std::sqrt(static_cast<double>(kCount)) : 1.0);
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const double error = static_cast<double>(decoded[i]) - x[i];
-      sums[i] += error;
-      squares += error * error;
-    }
+    errors.Add(message, decoded, x);
   }
-  const double deviation = step / std::sqrt(12.0);
-  const double rounding = LargestOf(x) * 0x1p-23;
-  for (std::size_t i = 0; i < kCount; ++i) {
-    EXPECT_LE(std::abs(sums[i] / kMessages), 5 * deviation / std::sqrt(kMessages) + rounding) << i;
-  }
-  const double terms = static_cast<double>(kCount) * kMessages;
-  EXPECT_NEAR(squares / terms / (deviation * deviation), 1,
-              5 * std::sqrt(0.8 / terms) + (GetParam().bits > 12 ? 0.05 : 0));
+  errors.ExpectUnbiasedWithAVarianceOfATwelfth(LargestOf(x) * 0x1p-23, GetParam().bits > 12 ? 0.05 : 0);
 }
 
 // A miss, once in some 2^31, is too rare to be counted. What is: how often ten bits of the difference of two hashes are
