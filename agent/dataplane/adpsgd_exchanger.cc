@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/core/sampler.h"
+#include "common/math/finite.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,8 @@
 #include "agent/dataplane/adpsgd_model.h"
 
 #include <algorithm>
-#include <bit>
+
+#include "common/math/finite.h"
 
 namespace weft {
 
@@ -47,13 +48,6 @@ void AdpsgdModel::ApplyReply(std::span<const float> other, std::span<const float
   const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < x_.size(); ++i) x_[i] += (other[i] - sent[i]) * 0.5F;
   averaged_ = true;
-}
-
-bool AllFinite(std::span<const float> values) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t found = 0;
-  for (const float value : values) found |= (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1U : 0U;
-  return found == 0;
 }
 
 }  // namespace weft

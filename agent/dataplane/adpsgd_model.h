@@ -36,6 +36,4 @@ class AdpsgdModel {
   const std::size_t size_ = x_.size();
 };
 
-bool AllFinite(std::span<const float> values);
-
 }  // namespace weft

@@ -1,10 +1,10 @@
 #include "agent/train/mean_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "common/check.h"
+#include "common/math/finite.h"
 #include "common/math/sketch.h"
 
 namespace weft {
@@ -27,9 +27,7 @@ MeanModel MeanOf(std::span<const std::vector<float>> models) {
   MeanModel result;
   for (std::size_t i = 0; i < models.size(); ++i) {
     WEFT_CHECK(models[i].size() == models[0].size()) << "model " << i << " has another size";
-    if (!std::ranges::all_of(models[i], [](float w) { return std::isfinite(w); })) {
-      result.not_finite.push_back(static_cast<int>(i));
-    }
+    if (!AllFinite(models[i])) result.not_finite.push_back(static_cast<int>(i));
   }
   std::vector<std::vector<float>> finite;  // copied only where some are not
   if (!result.not_finite.empty() && result.not_finite.size() < models.size()) {

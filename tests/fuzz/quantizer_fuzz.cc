@@ -8,6 +8,7 @@
 
 #include "agent/core/quantizer_format.h"
 #include "common/check.h"
+#include "common/math/finite.h"
 #include "tests/fuzz/quantizer_fuzz_input.h"
 
 namespace weft {
@@ -18,10 +19,6 @@ std::vector<float> Numbers(std::size_t count) {
   std::vector<float> numbers(count);
   for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i * 40503 % 65521) / 32760.5F - 1;
   return numbers;
-}
-
-bool AllFinite(const std::vector<float>& numbers) {
-  return std::ranges::all_of(numbers, [](float v) { return std::isfinite(v); });
 }
 
 void WriteHeaderInto(std::vector<std::byte>& message, CodeKind kind, const QuantizerFuzzInput& input) {

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "agent/core/quantizer.h"
+#include "common/math/finite.h"
 #include "common/math/sketch.h"
 #include "tests/agent/dataplane/peer_cluster.h"
 
@@ -111,10 +112,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, SwarmTest,
 
 std::int64_t CountOf(const PeerResult& result, int worker, const std::string& name) {
   return InteractionsOf(result.statistics[static_cast<std::size_t>(worker)], name);
-}
-
-bool AllFinite(const std::vector<float>& weights) {
-  return std::ranges::all_of(weights, [](float w) { return std::isfinite(w); });
 }
 
 TEST(SwarmPlaneTest, RoundsThatTakeNoTime_HaveAnInteractionEach) {
