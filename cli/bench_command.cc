@@ -36,7 +36,7 @@ void AddBenchQuantizer(CLI::App* bench, int* exit_code) {
 }  // namespace
 
 void AddBenchCommand(CLI::App* app, int* exit_code) {
-  CLI::App* bench = app->add_subcommand("bench", "Time a part of Weft on this machine");
+  CLI::App* bench = app->add_subcommand("bench", "Time a model's steps or the quantizer on this machine");
   bench->require_subcommand(1);
   AddBenchModel(bench, exit_code);
   AddBenchQuantizer(bench, exit_code);

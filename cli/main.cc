@@ -1,6 +1,7 @@
 // `weft`: the command line.
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/bench_command.h"
 #include "cli/command.h"
@@ -33,7 +34,9 @@ int Main(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version come as "errors" with exit code 0.
     if (error.get_exit_code() == 0) return app.exit(error);
-    ReportError(std::string(error.what()) + " (weft --help tells what there is)");
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "weft" : "weft " + chosen.front()->get_name();
+    ReportError(std::string(error.what()) + " (" + command + " --help tells what there is)");
     return kExitBadInput;
   }
   // Not require_subcommand(), which hides an unknown flag or name behind it.

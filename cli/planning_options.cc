@@ -118,7 +118,8 @@ void AddPlanningOptions(CLI::App* command, PlanningOptions* options) {
   command->add_option("--timeline", options->timeline, "Timeline file, see docs/format/timeline.md")->required();
   command->add_option("--workers", options->workers, "Number of workers")->required();
   command->add_option("--servers", options->servers, "Number of servers")->capture_default_str();
-  command->add_option("--strategy", options->strategy, "interleaved-ps, all-reduce, swarm … or auto");
+  command->add_option("--strategy", options->strategy,
+                      "interleaved-ps, all-reduce, swarm … or auto; else InterleavedPS, and in simulate all");
   command->add_option("--period", options->period, "Iterations between two synchronizations of a group; 0: chosen")
       ->capture_default_str();
   command->add_option("--fusion", options->fusion, "per-layer, mg-wfbp, optimal or balanced; else chosen");

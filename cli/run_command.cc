@@ -331,7 +331,7 @@ int Run(const RunFlags& flags) {
 }  // namespace
 
 void AddRunCommand(CLI::App* app, int* exit_code) {
-  CLI::App* command = app->add_subcommand("run", "Trains a job on this machine");
+  CLI::App* command = app->add_subcommand("run", "Train a job on this machine");
   auto flags = std::make_shared<RunFlags>();
   AddJobFileOptions(*command, &flags->job);
   command->get_option("FILE")->required(false);

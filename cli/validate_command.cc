@@ -10,7 +10,7 @@
 namespace weft {
 
 void AddValidateCommand(CLI::App* app, int* exit_code) {
-  CLI::App* command = app->add_subcommand("validate", "Checks a TrainingJob and prints every error in it");
+  CLI::App* command = app->add_subcommand("validate", "Check a TrainingJob, and print every error in it");
   const auto options = std::make_shared<JobFileOptions>();
   AddJobFileOptions(*command, options.get());
   command->callback([options, exit_code] {

@@ -102,7 +102,7 @@ class Coordinator {
   std::string model_path_;
   TimePoint next_progress_{};
   TimePoint next_flush_{};
-  std::int64_t progress_iteration_ = 0;
+  std::int64_t progress_iteration_ = statistics_.iteration();  // that progress was told of
   std::optional<EndRun> end_;
 };
 

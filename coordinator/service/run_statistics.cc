@@ -32,13 +32,13 @@ void RunStatistics::Add(int worker, const v1::IterationReport& report) {
   if (iteration_seconds_.empty() || report.start_ns() < start_ns_) start_ns_ = report.start_ns();
   end_ns_ = std::max(end_ns_, report.end_ns());
   iteration_ = std::max(iteration_, report.iteration());
-  epoch_ = std::max(epoch_, report.epoch());
   samples_ += report.samples();
   bytes_ += bytes;
   stall_seconds_ += stall;
   communication_seconds_ += static_cast<double>(report.communication_ns()) * kSecondsPerNs;
   Worker& of = workers_[worker];
   of.iteration = std::max(of.iteration, report.iteration());
+  of.epoch = std::max(of.epoch, report.epoch());
   of.sent_bytes += report.sent_bytes();
   of.received_bytes += report.received_bytes();
   staleness_sum_ += report.staleness_iterations();
@@ -85,11 +85,14 @@ double RunStatistics::recent_mean_seconds() const {
 
 v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const {
   v1::Progress progress;
-  progress.set_epoch(epoch_);
   progress.set_epochs(epochs);
   // The slowest worker's: the run is as far as that one.
-  std::int64_t iteration = iteration_;
-  for (const auto& [rank, worker] : workers_) iteration = std::min(iteration, worker.iteration);
+  Worker slowest{.iteration = iteration_};
+  for (const auto& [rank, worker] : workers_) {
+    if (worker.iteration <= slowest.iteration) slowest = worker;
+  }
+  const std::int64_t iteration = slowest.iteration;
+  progress.set_epoch(slowest.epoch);
   progress.set_iteration(iteration);
   if (model_variance_.has_value()) progress.set_model_variance(*model_variance_);
   progress.set_iterations(iterations);

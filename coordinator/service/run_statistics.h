@@ -84,13 +84,13 @@ class RunStatistics {
   };
   struct Worker {
     std::int64_t iteration = 0;
+    std::int64_t epoch = 0;  // the one that runs, 1-based as the ranks count
     std::int64_t sent_bytes = 0;
     std::int64_t received_bytes = 0;
   };
 
   std::int64_t iteration_ = 0;
   const std::int64_t first_;
-  std::int64_t epoch_ = 0;  // the one that runs, 1-based as the ranks count
   std::int64_t epochs_ended_ = 0;
   double accuracy_ = -1;
   double evaluation_loss_ = 0;

@@ -52,6 +52,17 @@ TEST(RunStatisticsTest, Now_LooksAtTheLastSecondOnly) {
   EXPECT_LT(progress.accuracy(), 0);
 }
 
+TEST(RunStatisticsTest, Now_WorkersInDifferentEpochs_TellsTheSlowestsEpochAndIteration) {
+  RunStatistics statistics(0);
+  v1::IterationReport ahead = Report(7, 0, 10);
+  ahead.set_epoch(4);
+  statistics.Add(0, ahead);
+  statistics.Add(1, Report(2, 0, 10));
+  const v1::Progress progress = statistics.Now(10, 20, 0.01);
+  EXPECT_EQ(progress.iteration(), 2);
+  EXPECT_EQ(progress.epoch(), 1);
+}
+
 TEST(RunStatisticsTest, Totals_AddUpAllWorkers) {
   RunStatistics statistics(0);
   for (int worker = 0; worker < 2; ++worker) {
