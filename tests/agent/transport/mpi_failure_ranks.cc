@@ -48,6 +48,26 @@ void SendWithoutReceiver(MpiTransport& transport) {
   Expect(transport.Shutdown(In(std::chrono::seconds(5))), StatusCode::kFailedPrecondition, "left buffers to MPI");
 }
 
+// The large messages of a sum that the other rank does not take part in stay with MPI as well; the sum ends all the
+// same.
+void SumWithoutPeers(MpiTransport& transport) {
+  if (transport.rank() == 1) WaitForNothing(transport);
+  std::vector<float> data(1 << 20, 1.0F);
+  Status summed;
+  transport.AllReduce(data, 2, [&summed](const Status& status) { summed = status; });
+  // A message to oneself comes behind those of the sum: they are with MPI by then.
+  std::byte sent{};
+  std::byte received{};
+  transport.Receive(0, PushTag(), std::span(&received, 1), [](const Status&) {});
+  if (const Status status = SendAndWait(transport, 0, PushTag(), std::span(&sent, 1), In(std::chrono::seconds(5)));
+      !status.ok()) {
+    return Expect(status, StatusCode::kOk, "");
+  }
+  transport.Abort(InternalError("the case ends"));
+  if (summed.code() != StatusCode::kCancelled) return Expect(summed, StatusCode::kCancelled, "the case ends");
+  Expect(transport.Shutdown(In(std::chrono::seconds(5))), StatusCode::kFailedPrecondition, "left buffers to MPI");
+}
+
 // mpirun notices the death and ends rank 1, which waits.
 void Killed(MpiTransport& transport) {
   if (transport.rank() == 1) WaitForNothing(transport);
@@ -63,6 +83,7 @@ int Main(const std::string& name) {
   }
   if (name == "shutdown-alone") ShutdownAlone(**transport);
   if (name == "send-without-receiver") SendWithoutReceiver(**transport);
+  if (name == "sum-without-peers") SumWithoutPeers(**transport);
   if (name == "killed") Killed(**transport);
   ExitWithoutFinalize(1);
 }
