@@ -11,6 +11,7 @@
 #include "agent/train/centre.h"
 #include "agent/train/mean_model.h"
 #include "common/check.h"
+#include "common/math/finite.h"
 #include "common/plan/json.h"
 #include "common/rundir/checkpoint.h"
 
@@ -64,6 +65,15 @@ Result<Gathered> Gather(RankContext& context, const Plan& plan, std::int64_t ite
     }
   }
   return gathered;
+}
+
+// The centre; without one, at least one worker's weights. A checkpoint of anything else would only take an older one's
+// place.
+bool HasFiniteModel(const std::vector<StateTensor>& tensors) {
+  const auto centre = std::ranges::find(tensors, kCentre, &StateTensor::name);
+  if (centre != tensors.end()) return AllFinite(centre->values);
+  return std::ranges::any_of(
+      tensors, [](const StateTensor& tensor) { return tensor.name.ends_with(".weights") && AllFinite(tensor.values); });
 }
 
 // `path` is that of its JSON: <folder>/step-<iteration>.json.
@@ -134,6 +144,9 @@ Result<StateMessage> StateOf(int worker, bool same_membership, const Checkpoint&
 
 Result<std::string> SaveRun(RankContext& context, const Plan& plan, std::int64_t iteration, const OwnState& own) {
   WEFT_ASSIGN_OR_RETURN(const Gathered gathered, Gather(context, plan, iteration, own));
+  if (!HasFiniteModel(gathered.tensors)) {
+    return TellDiverged(context, *std::ranges::max_element(gathered.iterations));
+  }
   for (int worker = 0; worker < context.workers; ++worker) {
     if (worker == context.rank) continue;
     WEFT_RETURN_IF_ERROR(SendState(*context.transport, worker, StatePurpose::kRelease,

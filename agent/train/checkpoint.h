@@ -23,7 +23,8 @@ struct OwnState {
 
 // On the writer, while all workers stand at the end of `iteration`, or of kOwnIteration: gathers, lets the workers go
 // on, writes, and removes checkpoints beyond checkpoint.keep. Returns the path of the checkpoint's JSON.
-// Errors: a peer's, a disk's. DATA_LOSS: a worker sent its state of another iteration.
+// CANCELLED: no model in it would be finite; the coordinator was told. Other errors: a peer's, a disk's. DATA_LOSS: a
+// worker sent its state of another iteration.
 Result<std::string> SaveRun(RankContext& context, const Plan& plan, std::int64_t iteration, const OwnState& own);
 
 struct RestoredRun {

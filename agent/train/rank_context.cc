@@ -69,6 +69,13 @@ std::int64_t TotalIterations(const RankContext& context) {
   return training.iterations > 0 ? training.iterations : training.epochs * IterationsPerEpoch(context);
 }
 
+Status TellDiverged(RankContext& context, std::int64_t iteration) {
+  v1::AgentMessage message;
+  message.mutable_diverged()->set_iteration(iteration);
+  WEFT_RETURN_IF_ERROR(context.coordinator->Send(std::move(message)));
+  return CancelledError("the run has diverged");
+}
+
 ParameterServerOptions PlaneOptions(const RankContext& context, const Plan& plan) {
   const ParameterServerSpec& spec = context.job.strategy.parameter_server;
   ParameterServerOptions options;

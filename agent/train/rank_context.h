@@ -71,6 +71,10 @@ Status PrepareContext(const v1::Prepare& prepare, RankContext& context);
 // The weights of the seed, or of model.initialWeights.
 Status InitializeWeights(RankContext& context);
 
+// Tells the coordinator that the model of `iteration` is not finite, which ends the run. Returns what this rank ends
+// with.
+Status TellDiverged(RankContext& context, std::int64_t iteration);
+
 // Iterations in an epoch, and in the whole run: the data, the batch, the workers and the job's epochs give them.
 std::int64_t IterationsPerEpoch(const RankContext& context);
 std::int64_t TotalIterations(const RankContext& context);

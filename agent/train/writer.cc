@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "agent/train/centre.h"
 #include "agent/train/mean_model.h"
 #include "agent/train/model_file.h"
+#include "common/math/finite.h"
 
 namespace weft {
 namespace {
@@ -164,15 +166,21 @@ Result<Evaluation> RunWriter::EvaluateModel() {
 
 Status RunWriter::Evaluate(std::span<const float> weights, std::int64_t iteration, bool final,
                            v1::EvaluationResult& result) {
+  if (!AllFinite(weights)) return TellDiverged(context_, iteration);
   std::ranges::copy(weights, model_.weights().begin());
+  const std::string path = context_.run_directory + "/model.safetensors";
   if (final) {
-    const std::string path = context_.run_directory + "/model.safetensors";
     WEFT_RETURN_IF_ERROR(WriteModelFile(path, model_));
     result.set_model_path(path);
   }
   const TimePoint start = context_.clock->Now();
   WEFT_ASSIGN_OR_RETURN(const Evaluation evaluation, EvaluateModel());
   evaluation_seconds_ = ToSeconds(context_.clock->Now() - start);
+  // Weights so large that what they compute is not finite are no model either.
+  if (!std::isfinite(evaluation.loss)) {
+    if (final) std::filesystem::remove(path);
+    return TellDiverged(context_, iteration);
+  }
   result.set_iteration(iteration);
   result.set_epoch(iteration / iterations_per_epoch_);
   result.set_loss(evaluation.loss);

@@ -65,6 +65,7 @@ struct EndRun {
   int exit_code = 0;    // 0, 1 failure, 2 bad input, 130 stopped when asked to
   std::string message;  // the cause; empty with 0
   bool resumable = false;
+  bool diverged = false;  // there is no model: its weights are not finite
 };
 
 using Action =

@@ -205,14 +205,18 @@ void Generation::EndIfGone(TimePoint now) {
 }
 
 void Generation::Fail(int exit_code, const std::string& cause) {
+  End({.exit_code = exit_code, .message = cause, .resumable = saved_});
+}
+
+void Generation::End(EndRun end) {
   if (ended()) return;
   for (int rank = 0; rank < world_size(); ++rank) {
     if (members_[static_cast<std::size_t>(rank)].attending) {
-      actions_.push_back(SendExit{.rank = rank, .code = exit_code, .reason = cause});
+      actions_.push_back(SendExit{.rank = rank, .code = end.exit_code, .reason = end.message});
     }
   }
   state_ = State::kEnded;
-  actions_.push_back(EndRun{.exit_code = exit_code, .message = cause, .resumable = saved_});
+  actions_.push_back(std::move(end));
 }
 
 int Generation::ExitCodeFor(const Status& status) const {
@@ -224,6 +228,12 @@ int Generation::ExitCodeFor(const Status& status) const {
 void Generation::OnFailure(int rank, const Status& status) {
   if (Find(rank) == nullptr || state_ == State::kExiting || first_lost_.has_value()) return;
   Fail(ExitCodeFor(status), NameOf(rank) + ": " + status.message());
+}
+
+void Generation::OnDiverged(const std::string& cause) {
+  // A death that comes before is the cause.
+  if (state_ != State::kTraining || first_lost_.has_value()) return;
+  End({.exit_code = 1, .message = cause, .resumable = false, .diverged = true});
 }
 
 void Generation::OnOwnFailure(const Status& status) { Fail(ExitCodeFor(status), status.message()); }

@@ -88,6 +88,8 @@ class Generation {
   void OnEndReached(int rank, TimePoint now);
   void OnFinished(int rank, TimePoint now);
   void OnFailure(int rank, const Status& status);
+  // The models are not finite any more. From a checkpoint the run would come to the same, so it is not resumable.
+  void OnDiverged(const std::string& cause);
   // The coordinator itself can't go on: a disk is full.
   void OnOwnFailure(const Status& status);
   void OnStreamLost(int rank, TimePoint now);
@@ -156,6 +158,8 @@ class Generation {
   void EndIfGone(TimePoint now);
   int ExitCodeFor(const Status& status) const;
   void Fail(int exit_code, const std::string& cause);
+  // The ranks that are there are told to exit, and the run ends at once.
+  void End(EndRun end);
   template <typename Message>
   void ToAll(Message message, bool workers_only = false) {
     for (int rank = 0; rank < (workers_only ? options_.workers : world_size()); ++rank) {

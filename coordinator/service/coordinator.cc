@@ -83,6 +83,7 @@ Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, Coo
       measurements_(options_.job.worker.replicas, options_.job.server.replicas),
       statistics_(options_.start_iteration),
       sketches_(options_.job.worker.replicas),
+      divergence_(options_.job.worker.replicas),
       metrics_file_(std::move(metrics_file)) {
   metrics_.SetMembership(options_.generation, options_.job.worker.replicas);
 }
@@ -207,6 +208,8 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
       return generation_.OnSignOfLife(rank, now);
     case v1::AgentMessage::kEvaluationProgress:
       return generation_.OnSignOfLife(rank, now);
+    case v1::AgentMessage::kDiverged:
+      return EndDiverged(message.diverged().iteration());
     case v1::AgentMessage::kEndReached:
       return generation_.OnEndReached(rank, now);
     case v1::AgentMessage::kServer:
@@ -226,7 +229,9 @@ void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
 void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   for (const v1::IterationReport& report : reports.reports()) {
     statistics_.Add(rank, report);
-    if (!std::isfinite(report.loss_sum())) {
+    const bool finite = std::isfinite(report.loss_sum());
+    divergence_.Add(rank, report.iteration(), finite);
+    if (!finite) {
       TellNotFinite(rank, "its loss is not a finite number since iteration " + std::to_string(report.iteration()));
     }
     metrics_file_->Add(rank, report);
@@ -238,6 +243,11 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), statistics_.recent_mean_seconds(),
                           clock_.Now());
   if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
+  if (divergence_.diverged()) EndDiverged(statistics_.iteration());
+}
+
+void Coordinator::EndDiverged(std::int64_t iteration) {
+  generation_.OnDiverged(divergence_.Cause(iteration, options_.job.training.optimizer.learning_rate));
 }
 
 void Coordinator::HandleEvaluation(const v1::EvaluationResult& evaluation) {
@@ -395,6 +405,7 @@ int Coordinator::Finish() {
   facts.parameters = generation_.parameter_count();
   facts.exit_code = end_->exit_code;
   facts.message = end_->message;
+  facts.diverged = end_->diverged;
   facts.compute_seconds = measurements_.compute_seconds().empty() ? Quantiles{compute_seconds(), compute_seconds()}
                                                                   : QuantilesOf(measurements_.compute_seconds());
   facts.model_path = model_path_;

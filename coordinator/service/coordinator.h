@@ -17,6 +17,7 @@
 #include "coordinator/membership/generation.h"
 #include "coordinator/service/attend_service.h"
 #include "coordinator/service/coordinator_metrics.h"
+#include "coordinator/service/divergence.h"
 #include "coordinator/service/measurements.h"
 #include "coordinator/service/run_files.h"
 #include "coordinator/service/run_statistics.h"
@@ -68,6 +69,8 @@ class Coordinator {
   void HandleReports(int rank, const v1::IterationReports& reports);
   void HandleEvaluation(const v1::EvaluationResult& evaluation);
   void HandleSketch(int rank, const v1::ModelSketch& sketch);
+  // Ends the run: there is no model any more. `iteration`: the one after which that was seen.
+  void EndDiverged(std::int64_t iteration);
   // Tells once of a worker whose loss or weights are not finite.
   void TellNotFinite(int rank, const std::string& what);
   void Tick();
@@ -89,6 +92,7 @@ class Coordinator {
   RunStatistics statistics_;
   TraceCollector trace_;
   SketchCollector sketches_;
+  Divergence divergence_;
   const std::unique_ptr<MetricsFile> metrics_file_;
 
   std::map<StreamId, int> ranks_;

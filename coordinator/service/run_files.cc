@@ -114,6 +114,7 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
                {"seed", facts.seed},
                {"transport", facts.transport},
                {"exit_code", facts.exit_code},
+               {"diverged", facts.diverged},
                {"message", facts.message},
                {"model_path", facts.model_path}};
   if (!totals.interactions.empty()) {

@@ -27,6 +27,7 @@ struct SummaryFacts {
   std::string topology;  // "Ring"; empty: the strategy has none
   std::int64_t parameters = 0;
   int exit_code = 0;
+  bool diverged = false;
   std::string message;        // why it ended, when not by itself
   Quantiles compute_seconds;  // of an iteration of compute alone
   std::string model_path;     // empty: none was saved

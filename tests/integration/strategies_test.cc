@@ -43,14 +43,15 @@ std::string ModelAndData(const std::string& model, const std::string& folder) {
          folder + "/text}\n";
 }
 
-std::string JobFor(const Case& c, const std::string& folder) {
+std::string JobFor(const Case& c, const std::string& folder, int iterations = kIterations,
+                   const std::string& learning_rate = "0.05") {
   std::string strategy = std::string("{type: ") + Name(c.strategy);
   // A ring of one is refused.
   if (IsGossip(c) && c.workers == 1) strategy += ", decentralized: {topology: {type: Complete}}";
   return "apiVersion: weft.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: matrix}\nspec:\n  strategy: " + strategy +
-         "}\n" + ModelAndData(c.model, folder) +
-         "  training: {epochs: 100, iterations: " + std::to_string(kIterations) +
-         ", batchSizePerWorker: 4, seed: 5}\n  worker: {replicas: " + std::to_string(c.workers) + "}\n";
+         "}\n" + ModelAndData(c.model, folder) + "  training: {epochs: 100, iterations: " + std::to_string(iterations) +
+         ", batchSizePerWorker: 4, seed: 5, optimizer: {learningRate: " + learning_rate +
+         "}}\n  worker: {replicas: " + std::to_string(c.workers) + "}\n";
 }
 
 std::vector<Case> AllCases() {
@@ -126,6 +127,27 @@ TEST_P(StrategyMatrixTest, Run_TrainsEvaluatesAndSaves) {
   EXPECT_EQ(summary["worst_accuracy"].is_number(), own_models);
 }
 
+// Rates at which the first steps overflow: whatever the strategy makes of weights that are not finite, the run fails,
+// names the first worker, and leaves no model.
+class DivergenceTest : public StrategyMatrixTest {};
+
+TEST_P(DivergenceTest, RateIsFarTooHigh_FailsAndSavesNothing) {
+  const Case& c = GetParam();
+  // Ends with the streak of losses, or before it with the last evaluation.
+  for (const int iterations : {4, 60}) {
+    // Goes on with its last published model for so long.
+    if (c.strategy == StrategyType::kSwarm && iterations == 4) continue;
+    const std::string directory = folder_ + "/diverged_" + NameOf(c) + std::to_string(iterations);
+    const ThreadRunOutcome outcome = RunInThreads(JobFor(c, folder_, iterations, "1e20"), directory);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.message, HasSubstr("the run has diverged: "));
+    EXPECT_THAT(outcome.message, HasSubstr("learningRate below 1e+20"));
+    EXPECT_EQ(outcome.summary["diverged"], true);
+    EXPECT_EQ(outcome.summary["model_path"], "");
+    EXPECT_FALSE(std::filesystem::exists(directory + "/model.safetensors"));
+  }
+}
+
 // One example file, nine strategies: `--set strategy.type` drops what is another one's.
 class ExampleOverMpiTest : public StrategyMatrixTest {};
 
@@ -162,6 +184,17 @@ TEST_P(ExampleOverMpiTest, Run_TrainsEvaluatesAndSaves) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpi, ExampleOverMpiTest, testing::ValuesIn(MpiCases()),
+                         [](const testing::TestParamInfo<Case>& one) { return NameOf(one.param); });
+
+std::vector<Case> DivergenceCases() {
+  std::vector<Case> cases = AllCases();
+  std::erase_if(cases, [](const Case& c) {
+    return c.model != "mlp" || (c.workers != 3 && c.strategy != StrategyType::kAllReduce);
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Loopback, DivergenceTest, testing::ValuesIn(DivergenceCases()),
                          [](const testing::TestParamInfo<Case>& one) { return NameOf(one.param); });
 
 INSTANTIATE_TEST_SUITE_P(Loopback, StrategyMatrixTest, testing::ValuesIn(AllCases()),

@@ -126,10 +126,11 @@ ThreadRunOutcome RunInThreads(const std::string& yaml, const std::string& direct
   const int world = agent.workers + agent.servers;
   LoopbackNetwork network(world);
   std::atomic<int> running = world;
+  std::vector<int> codes(static_cast<std::size_t>(world));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
-      EXPECT_EQ(RunAgent(agent, network.endpoint(rank), clock), 0) << "rank " << rank;
+      codes[static_cast<std::size_t>(rank)] = RunAgent(agent, network.endpoint(rank), clock);
       --running;
     });
   }
@@ -142,6 +143,7 @@ ThreadRunOutcome RunInThreads(const std::string& yaml, const std::string& direct
   if (!coordinator->ended()) coordinator->GiveUp("the test's time is over");
   outcome.exit_code = coordinator->Finish();
   for (std::thread& thread : threads) thread.join();
+  for (const int code : codes) EXPECT_EQ(code, outcome.exit_code);
   return outcome;
 }
 

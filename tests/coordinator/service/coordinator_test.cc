@@ -304,6 +304,28 @@ TEST_F(CoordinatorTest, RankThatDies_EndsTheRunWithItsNameAndTellsTheOther) {
   EXPECT_EQ(Json::parse(Contents(directory_ + "/summary.json"))["message"], "server 0 (pid 1001) died");
 }
 
+TEST_F(CoordinatorTest, ModelIsNotFinite_EndsTheRunAsDiverged) {
+  options_.plan = SmallPlan();
+  Start();
+  GetReady();
+  ASSERT_TRUE(worker_->Receive()->has_train());
+  ASSERT_TRUE(server_->Receive()->has_train());
+  v1::AgentMessage diverged;
+  diverged.mutable_diverged()->set_iteration(2);
+  server_->Send(diverged);
+  const auto exit = worker_->Receive();
+  ASSERT_TRUE(exit.has_value() && exit->has_exit());
+  EXPECT_EQ(exit->exit().code(), 1);
+  std::vector<v1::RunEvent> events;
+  std::thread watcher([&] { events = Watch(); });
+  EXPECT_EQ(FinishRun(), 1);
+  watcher.join();
+  ASSERT_FALSE(events.empty());
+  EXPECT_FALSE(events.back().ended().resumable());
+  EXPECT_THAT(events.back().ended().message(), HasSubstr("the model is not finite after iteration 2"));
+  EXPECT_EQ(Json::parse(Contents(directory_ + "/summary.json"))["diverged"], true);
+}
+
 TEST_F(CoordinatorTest, StopBeforeTraining_EndsWith130) {
   Start();
   grpc::ClientContext context;
