@@ -146,7 +146,7 @@ void AddTraining(std::vector<Row>& rows) {
 void AddRest(std::vector<Row>& rows) {
   rows.push_back(Object("spec.checkpoint", "What survives an interruption."));
   rows.push_back(Value("spec.checkpoint.intervalSeconds", WEFT_AT(checkpoint.interval_seconds),
-                       "Seconds from one checkpoint to the next; 0: only the last.")
+                       "Seconds from one checkpoint to the next; 0: only when the run is stopped.")
                      .Range(0, 604'800));
   rows.push_back(
       Value("spec.checkpoint.keep", WEFT_AT(checkpoint.keep), "How many are kept, the newest.").Range(1, 1000));

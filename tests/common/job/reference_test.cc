@@ -25,6 +25,7 @@ everything that is wrong with one. [A whole example](../../examples/fashion-mnis
 - A field that is not here is refused, as is one that belongs to another choice than the one made ("only with").
 - A file holds one document of at most 1 MiB, nested at most 64 deep. Paths of files are taken from the folder in which
   `weft` runs.
+- What `data.path` has to hold, by format, stands in the [quick start](../quick-start.md#train-on-your-own-data).
 - Fields marked *cluster* are accepted everywhere and have a meaning on a cluster only; `weft run` names those it finds.
 
 Besides the limits of single fields: `worker.replicas` lies within `worker.minReplicas` and `worker.maxReplicas`; a
