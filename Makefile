@@ -27,6 +27,7 @@ run: all
 	@$(WEFT) run examples/fashion-mnist.yaml $(ARGS)
 
 test: install build/release/build.ninja
+	@scripts/install-packages test
 	cmake --build --preset release --parallel $(JOBS)
 	@scripts/run-tests build/release
 

@@ -47,6 +47,7 @@ struct RunFlags {
   std::string plan;
   std::string resume;
   int metrics_port = 0;
+  std::string prometheus_targets;
   int inject_delay_us = 0;
 };
 
@@ -55,7 +56,8 @@ struct PreparedRun {
   RunLock lock;
   std::string directory;
   std::string job_file;
-  std::string plan_file;  // empty: measure and plan
+  std::string plan_file;          // empty: measure and plan
+  std::string targets_file = {};  // for Prometheus; empty: none
   std::string checkpoint;
   std::int64_t start_iteration = 0;
   std::vector<std::int64_t> worker_iterations;  // where each has its own
@@ -152,6 +154,13 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
                      .worker_iterations = search.newest->state.worker_iterations};
 }
 
+// Of the folder where Prometheus looks for runs. The file's name is the run's: two runs don't share one.
+std::string TargetsFile(const std::string& targets, const std::string& run_directory) {
+  const std::filesystem::path run = std::filesystem::absolute(run_directory).lexically_normal();
+  const std::string name = run.has_filename() ? run.filename() : run.parent_path().filename();
+  return std::filesystem::absolute(targets) / (name + ".json");
+}
+
 bool HasCheckpoint(const std::string& run_directory) {
   const Result<CheckpointSearch> search = FindNewestCheckpoint(run_directory + "/checkpoints");
   return search.ok() && search->newest.has_value();
@@ -178,6 +187,9 @@ Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const 
                        "--inject-delay-us",
                        std::to_string(flags.inject_delay_us)};
   if (!run.plan_file.empty()) command.arguments.insert(command.arguments.end(), {"--plan", run.plan_file});
+  if (!run.targets_file.empty()) {
+    command.arguments.insert(command.arguments.end(), {"--prometheus-targets", run.targets_file});
+  }
   if (!run.checkpoint.empty()) {
     command.arguments.insert(command.arguments.end(), {"--checkpoint", run.checkpoint, "--start-iteration",
                                                        std::to_string(run.start_iteration)});
@@ -296,6 +308,8 @@ Result<int> RunPrepared(const RunFlags& flags, const PreparedRun& run) {
       !status.ok()) {
     ReportError(status.message());
   }
+  // A coordinator that was killed has left it.
+  if (!run.targets_file.empty()) std::filesystem::remove(run.targets_file, error);
   return Conclude(ended, run, fallback + "; see " + run.directory + "/logs", at_once);
 }
 
@@ -313,6 +327,11 @@ int Run(const RunFlags& flags) {
   action.sa_handler = CountSignal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 
+  if (!flags.prometheus_targets.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(flags.prometheus_targets, error);
+    if (error) return ReportStatus(ErrnoError("make " + flags.prometheus_targets, error.value()));
+  }
   Result<PreparedRun> run = PreparedRun{};
   if (flags.resume.empty()) {
     const std::optional<ParsedJob> job = LoadJobFile(flags.job);
@@ -324,6 +343,7 @@ int Run(const RunFlags& flags) {
     run = PrepareResume(flags.resume);
   }
   if (!run.ok()) return ReportStatus(run.status());
+  if (!flags.prometheus_targets.empty()) run->targets_file = TargetsFile(flags.prometheus_targets, run->directory);
   const Result<int> exit_code = RunPrepared(flags, *run);
   return exit_code.ok() ? *exit_code : ReportStatus(exit_code.status());
 }
@@ -345,6 +365,10 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
                    "Prometheus metrics: the coordinator at P, rank r at P+1+r; 0: free ports")
       ->option_text("P")
       ->check(CLI::Range(0, 65535));
+  command
+      ->add_option("--prometheus-targets", flags->prometheus_targets,
+                   "Tell a Prometheus that watches DIR/*.json of this run while it goes on")
+      ->option_text("DIR");
   command->add_option("--inject-delay-us", flags->inject_delay_us, "Delay each message by a random time up to this")
       ->option_text("N")
       ->check(CLI::Range(0, 10'000'000));

@@ -46,6 +46,7 @@ struct Flags {
   std::int64_t start_iteration = 0;
   std::vector<std::int64_t> worker_iterations;
   int metrics_port = 0;
+  std::string prometheus_targets;
   int inject_delay_us = 0;
 };
 
@@ -127,6 +128,8 @@ Status Start(const Flags& flags, AttendService& service, Parts* parts) {
   parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
   WEFT_ASSIGN_OR_RETURN(parts->exporter,
                         MetricsExporter::Start(parts->metrics->registry(), "127.0.0.1", flags.metrics_port));
+  options.metrics_port = parts->exporter->port();
+  options.prometheus_targets = flags.prometheus_targets;
   options.job = std::move(job.spec);
   WEFT_ASSIGN_OR_RETURN(parts->coordinator,
                         Coordinator::Make(std::move(options), service, *parts->metrics, Clock::Steady()));
@@ -221,6 +224,8 @@ int Main(int argc, const char* const* argv) {
   app.add_option("--worker-iterations", flags.worker_iterations, "By worker, where each has its own; else left out")
       ->delimiter(',');
   app.add_option("--metrics-port", flags.metrics_port, "Base of the metrics' ports; 0: free ones");
+  app.add_option("--prometheus-targets", flags.prometheus_targets,
+                 "File for Prometheus's discovery, there while the run is");
   app.add_option("--inject-delay-us", flags.inject_delay_us, "Delay messages by up to so much");
   CLI11_PARSE(app, argc, argv);
   return Run(flags);

@@ -13,23 +13,22 @@ Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Start(const std::string& job
 }
 
 WorkerMetrics::WorkerMetrics(MetricsRegistry& registry, int groups, bool with_servers)
-    : iteration_(registry.MakeHistogram(metric::kIterationSeconds)),
+    : registry_(registry),
+      iteration_(registry.MakeHistogram(metric::kIterationSeconds)),
       compute_(registry.MakeHistogram(metric::kComputeSeconds)),
-      stall_(registry.MakeCounter(metric::kStallSeconds)),
-      overruns_(registry.MakeCounter(metric::kSlotOverruns)),
-      start_error_(registry.MakeHistogram(metric::kSlotStartError)),
-      staleness_(registry.MakeHistogram(metric::kStaleness)),
-      loss_(registry.MakeGauge(metric::kLoss)) {
+      stall_(registry.MakeCounter(metric::kStallSeconds)) {
   if (!with_servers) {
     sent_.emplace(registry.MakeCounter(metric::kTransferBytes, {"sent", "other"}));
     received_.emplace(registry.MakeCounter(metric::kTransferBytes, {"received", "other"}));
     return;
   }
+  slots_.emplace(Slots{.overruns = registry.MakeCounter(metric::kSlotOverruns),
+                       .start_error = registry.MakeHistogram(metric::kSlotStartError),
+                       .staleness = registry.MakeHistogram(metric::kStaleness)});
   for (int group = 0; group < groups; ++group) {
     const std::string label = std::to_string(group);
     groups_.push_back({registry.MakeCounter(metric::kTransferBytes, {"push", label}),
-                       registry.MakeCounter(metric::kTransferBytes, {"pull", label}),
-                       registry.MakeGauge(metric::kSlotBandwidth, {label})});
+                       registry.MakeCounter(metric::kTransferBytes, {"pull", label}), std::nullopt});
   }
 }
 
@@ -37,7 +36,10 @@ void WorkerMetrics::Record(const IterationRecord& record, const BatchResult& res
   iteration_.Observe(ToSeconds(record.end - record.start));
   compute_.Observe(ToSeconds(record.end - record.start - record.stall));
   stall_.Increment(ToSeconds(record.stall));
-  if (result.predictions > 0) loss_.Set(result.loss_sum / static_cast<double>(result.predictions));
+  if (result.predictions > 0) {
+    if (!loss_.has_value()) loss_.emplace(registry_.MakeGauge(metric::kLoss));
+    loss_->Set(result.loss_sum / static_cast<double>(result.predictions));
+  }
   if (sent_.has_value()) {
     sent_->Increment(static_cast<double>(record.sent_bytes));
     received_->Increment(static_cast<double>(record.received_bytes));
@@ -49,12 +51,15 @@ void WorkerMetrics::Record(const IterationRecord& record, const BatchResult& res
     group.pulled.Increment(static_cast<double>(transfer.pull_bytes));
     const double seconds = ToSeconds(transfer.end - transfer.granted);
     if (seconds > 0) {
-      group.bandwidth.Set(static_cast<double>(std::max(transfer.push_bytes, transfer.pull_bytes)) / seconds);
+      if (!group.bandwidth.has_value()) {
+        group.bandwidth.emplace(registry_.MakeGauge(metric::kSlotBandwidth, {std::to_string(transfer.group)}));
+      }
+      group.bandwidth->Set(static_cast<double>(std::max(transfer.push_bytes, transfer.pull_bytes)) / seconds);
     }
-    if (transfer.overrun) overruns_.Increment();
-    start_error_.Observe(std::max(0.0, ToSeconds(transfer.granted - transfer.planned_start)));
+    if (transfer.overrun) slots_->overruns.Increment();
+    slots_->start_error.Observe(std::max(0.0, ToSeconds(transfer.granted - transfer.planned_start)));
   }
-  if (!record.transfers.empty()) staleness_.Observe(staleness_iterations);
+  if (!record.transfers.empty()) slots_->staleness.Observe(staleness_iterations);
 }
 
 ServerMetrics::ServerMetrics(MetricsRegistry& registry)

@@ -33,7 +33,7 @@ class AgentMetrics {
   std::unique_ptr<MetricsExporter> exporter_;
 };
 
-// The series of a worker. One thread.
+// The series of a worker. One thread. A gauge begins with its first value: none stands at 0 for what is not known.
 class WorkerMetrics {
  public:
   // `with_servers`: transfers are pushes and pulls of groups; else what a worker sends and receives in all.
@@ -45,15 +45,20 @@ class WorkerMetrics {
   struct Group {
     Counter pushed;
     Counter pulled;
-    Gauge bandwidth;
+    std::optional<Gauge> bandwidth;  // once it was transferred
   };
+  // What only a plane with servers has.
+  struct Slots {
+    Counter overruns;
+    Histogram start_error;
+    Histogram staleness;
+  };
+  MetricsRegistry& registry_;
   Histogram iteration_;
   Histogram compute_;
   Counter stall_;
-  Counter overruns_;
-  Histogram start_error_;
-  Histogram staleness_;
-  Gauge loss_;
+  std::optional<Gauge> loss_;  // once there is one
+  std::optional<Slots> slots_;
   std::vector<Group> groups_;
   std::optional<Counter> sent_;  // without servers
   std::optional<Counter> received_;
@@ -70,14 +75,14 @@ class ServerMetrics {
   Gauge sending_;
 };
 
-// The series of the rank that evaluates. Thread-safe, as its handle is.
+// The series of the rank that evaluates. Thread-safe, as its registry is.
 class WriterMetrics {
  public:
-  explicit WriterMetrics(MetricsRegistry& registry) : accuracy_(registry.MakeGauge(metric::kAccuracy)) {}
-  void RecordAccuracy(double accuracy) { accuracy_.Set(accuracy); }
+  explicit WriterMetrics(MetricsRegistry& registry) : registry_(registry) {}
+  void RecordAccuracy(double accuracy) { registry_.MakeGauge(metric::kAccuracy).Set(accuracy); }
 
  private:
-  Gauge accuracy_;
+  MetricsRegistry& registry_;
 };
 
 // What a plane without servers exchanges. One thread.

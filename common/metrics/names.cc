@@ -97,11 +97,35 @@ const MetricInfo kJobSlotBandwidth{
 const MetricInfo kMembershipGeneration{
     "weft_membership_generation", MetricType::kGauge, "coordinator", {}, "Number of the current membership."};
 const MetricInfo kWorkers{"weft_workers", MetricType::kGauge, "coordinator", {}, "Workers in the current membership."};
+const MetricInfo kRecommendedWorkers{
+    "weft_recommended_workers",
+    MetricType::kGauge,
+    "coordinator",
+    {},
+    "The most workers that pay on these links: each added one still brings half of what one worker does alone. Only "
+    "where the run has measured."};
+const MetricInfo kProgressRatio{"weft_progress_ratio",
+                                MetricType::kGauge,
+                                "coordinator",
+                                {},
+                                "Share of the iterations that are done, from 0 to 1."};
 const MetricInfo kPlanPredictedSeconds{"weft_plan_predicted_seconds",
                                        MetricType::kGauge,
                                        "coordinator",
                                        {"group"},
-                                       "Time that the plan predicts for one transfer of the group."};
+                                       "Time that the plan predicts for one transfer of the group; for group "
+                                       "\"other\" the mean of its groups."};
+const MetricInfo kPlanMeasuredSeconds{"weft_plan_measured_seconds",
+                                      MetricType::kGauge,
+                                      "coordinator",
+                                      {"group"},
+                                      "Median time of the group's last 32 transfers, all workers together: what "
+                                      "weft_plan_predicted_seconds stands for."};
+const MetricInfo kPlanPredictedIterationSeconds{"weft_plan_predicted_iteration_seconds",
+                                                MetricType::kGauge,
+                                                "coordinator",
+                                                {},
+                                                "Time that the plan predicts for an iteration, stalls included."};
 const MetricInfo kPlanDriftRatio{"weft_plan_drift_ratio",
                                  MetricType::kGauge,
                                  "coordinator",
@@ -140,7 +164,11 @@ std::span<const MetricInfo* const> AllMetrics() {
       &metric::kJobSlotBandwidth,
       &metric::kMembershipGeneration,
       &metric::kWorkers,
+      &metric::kRecommendedWorkers,
+      &metric::kProgressRatio,
       &metric::kPlanPredictedSeconds,
+      &metric::kPlanMeasuredSeconds,
+      &metric::kPlanPredictedIterationSeconds,
       &metric::kPlanDriftRatio,
       &metric::kModelVariance,
       &metric::kModelVarianceError,

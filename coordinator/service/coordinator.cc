@@ -1,6 +1,7 @@
 #include "coordinator/service/coordinator.h"
 
 #include <cmath>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,8 @@
 #include "common/rundir/atomic_file.h"
 #include "coordinator/service/job_rules.h"
 #include "coordinator/service/messages.h"
+#include "coordinator/service/prometheus_targets.h"
+#include "coordinator/service/recommendation.h"
 
 namespace weft {
 namespace {
@@ -159,12 +162,23 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
   hosts_.insert(registration.host());
   if (registration.metrics_port() != 0) metrics_ports_[rank] = static_cast<int>(registration.metrics_port());
   const int ranks = options_.job.worker.replicas + options_.job.server.replicas;
-  if (static_cast<int>(streams_.size()) != ranks) return;
+  if (static_cast<int>(streams_.size()) == ranks) OnAllRegistered();
+}
+
+void Coordinator::OnAllRegistered() {
   std::string ports;
   for (const auto& [member, port] : metrics_ports_) {
     ports += (ports.empty() ? "" : ", ") + generation_.NameOf(member) + " " + std::to_string(port);
   }
   if (!ports.empty()) Tell("metrics of the ranks at http://127.0.0.1:PORT/metrics: " + ports);
+  if (!options_.prometheus_targets.empty()) {
+    const Status status = WriteFileAtomically(
+        options_.prometheus_targets,
+        PrometheusTargets(options_.job.name, options_.job.worker.replicas, options_.metrics_port, metrics_ports_));
+    // Nobody can watch, but it can train.
+    if (!status.ok()) Tell("no targets for Prometheus: " + status.message());
+  }
+  const int ranks = options_.job.worker.replicas + options_.job.server.replicas;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   if (processors > 0 && ranks > processors) {
     Tell(std::to_string(ranks) + " ranks share " + std::to_string(processors) +
@@ -236,12 +250,17 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
     }
     metrics_file_->Add(rank, report);
     trace_.Add(rank, report);
+    // Without servers a transfer has no slot.
+    if (!plan_.has_value() || !UsesParameterServers(plan_->strategy)) continue;
     for (const v1::Transfer& transfer : report.transfers()) metrics_.AddTransfer(transfer);
   }
   if (reports.reports().empty()) return;
   // Once a message: it sorts the last second's reports, and there may be thousands of both.
   generation_.OnIteration(rank, reports.reports().rbegin()->iteration(), statistics_.recent_mean_seconds(),
                           clock_.Now());
+  if (generation_.total_iterations() > 0) {
+    metrics_.SetProgress(statistics_.iteration(), generation_.total_iterations());
+  }
   if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
   if (divergence_.diverged()) EndDiverged(statistics_.iteration());
 }
@@ -365,6 +384,8 @@ Status Coordinator::PlanFromMeasurements() {
   WEFT_RETURN_IF_ERROR(
       WriteFileAtomically(options_.run_directory + "/timeline.json", TimelineToJson(request.timeline)));
   WEFT_ASSIGN_OR_RETURN(plan_, MakePlan(request));
+  const Result<int> workers = RecommendedWorkers(options_.job, plan_->strategy, measurements_);
+  if (workers.ok()) metrics_.SetRecommendedWorkers(*workers);
   return OkStatus();
 }
 
@@ -394,6 +415,10 @@ std::string Coordinator::DescribeTransport() const {
 
 int Coordinator::Finish() {
   WEFT_CHECK(ended()) << "the run goes on";
+  if (!options_.prometheus_targets.empty()) {
+    std::error_code ignored;  // a file that was not written, or that somebody took away
+    std::filesystem::remove(options_.prometheus_targets, ignored);
+  }
   SummaryFacts facts;
   facts.strategy = Name(plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
   facts.model = FindField("spec.model.name")->choices.at(static_cast<std::size_t>(options_.job.model.name));

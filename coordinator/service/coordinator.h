@@ -34,6 +34,9 @@ struct CoordinatorOptions {
   std::string checkpoint;                       // to go on from; empty: from the beginning
   std::int64_t start_iteration = 0;             // the checkpoint's; of several workers' own the smallest
   std::vector<std::int64_t> worker_iterations;  // by worker, where each has its own
+  // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
+  std::string prometheus_targets;
+  int metrics_port = 0;  // the coordinator's own
 };
 
 // A run that can't begin: tells the watchers and returns the exit code.
@@ -73,6 +76,7 @@ class Coordinator {
   void EndDiverged(std::int64_t iteration);
   // Tells once of a worker whose loss or weights are not finite.
   void TellNotFinite(int rank, const std::string& what);
+  void OnAllRegistered();
   void Tick();
   void Apply();
   void Carry(const Action& action);

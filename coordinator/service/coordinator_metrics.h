@@ -1,9 +1,12 @@
 // The coordinator's Prometheus metrics (docs/reference/metrics.md).
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/metrics/registry.h"
 #include "common/plan/plan.h"
@@ -11,7 +14,8 @@
 
 namespace weft {
 
-// Used by one thread; the exporter reads the registry from its own.
+// Used by one thread; the exporter reads the registry from its own. A series begins with its first value: none stands
+// at 0 for what is not known.
 class CoordinatorMetrics {
  public:
   explicit CoordinatorMetrics(const std::string& training_job);
@@ -20,6 +24,9 @@ class CoordinatorMetrics {
 
   void SetMembership(std::uint64_t generation, int workers);
   void SetPlan(const Plan& plan);
+  void SetRecommendedWorkers(int workers);
+  // `total` > 0.
+  void SetProgress(std::int64_t iteration, std::int64_t total);
   // `iteration_seconds` is the recent median, held against the plan's prediction.
   void SetDrift(const Plan& plan, double iteration_seconds);
   // Gamma; `relative_error` is 0 where it is exact.
@@ -28,12 +35,16 @@ class CoordinatorMetrics {
 
  private:
   MetricsRegistry registry_;
-  Gauge generation_;
-  Gauge workers_;
-  Gauge drift_;
-  Gauge variance_;
-  Gauge variance_error_;
+  // The last transfers of a group, or of all groups that share a label.
+  struct GroupTransfers {
+    Gauge measured;
+    std::vector<double> seconds;  // a ring
+    std::size_t next = 0;
+  };
+  void AddTransferTime(std::uint32_t group, double seconds);
+
   std::map<std::pair<std::uint32_t, std::uint32_t>, Gauge> slot_bandwidth_;  // by group and slot
+  std::map<std::uint32_t, GroupTransfers> transfers_;                        // by group
 };
 
 }  // namespace weft
