@@ -26,6 +26,16 @@ def schema_of(folder, path, name):
     return {prefix + key: value for key, value in schema["definitions"].items()}, {"$ref": schema["$ref"]}
 
 
+def without_words(schema):
+    """Without the descriptions, which validate nothing and are Grafana's own notes. A property may have that name."""
+    if isinstance(schema, list):
+        return [without_words(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: without_words(value) for key, value in schema.items()
+            if key != "description" or not isinstance(value, str)}
+
+
 def main(folder):
     with open(f"{folder}/node_modules/@grafana/schema/package.json", encoding="utf-8") as package:
         version = json.load(package)["version"]
@@ -42,7 +52,7 @@ def main(folder):
             then["properties"]["fieldConfig"] = {
                 "properties": {"defaults": {"properties": {"custom": custom}}}}
         kinds.append({"if": {"properties": {"type": {"const": panel}}}, "then": then})
-    json.dump({
+    json.dump(without_words({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$comment": f"Made by make_grafana_schema.py from @grafana/schema {version}, Copyright Grafana Labs, under the "
                     "Apache License 2.0 (the LICENSE at the root of this repository has its text).",
@@ -51,7 +61,7 @@ def main(folder):
             "properties": {"panels": {"items": {
                 "properties": {"type": {"enum": ["row", *PANELS]}}, "allOf": kinds}}}}],
         "definitions": definitions,
-    }, sys.stdout, indent=1, sort_keys=True)
+    }), sys.stdout, indent=1, sort_keys=True)
     print()
 
 
