@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -22,6 +23,14 @@ int ExitCodeOf(const Status& status) {
 int ReportStatus(const Status& status) {
   if (!status.ok()) ReportError(status.message());
   return ExitCodeOf(status);
+}
+
+void AddSeedOption(CLI::App& command, std::uint64_t* seed, const std::string& what) {
+  command.add_option("--seed", *seed, what)->capture_default_str()->check([](const std::string& text) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    const bool fits = text.size() < 20 || (text.size() == 20 && text <= "18446744073709551615");
+    return digits && fits ? std::string() : text + " is not within [0, 18446744073709551615]";
+  });
 }
 
 void ReportError(const std::string& message) {

@@ -6,7 +6,14 @@
 
 #include <string>
 
+#include <cstdint>
+#include <string>
+
 #include "common/status.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft {
 
@@ -20,6 +27,9 @@ int ExitCodeOf(const Status& status);
 
 // Writes "weft: " and the message to stderr, in one line, and returns the exit code. Writes nothing for OK.
 int ReportStatus(const Status& status);
+
+// --seed, any number from 0 to 2^64 - 1: a sign would be taken for a number near 2^64.
+void AddSeedOption(CLI::App& command, std::uint64_t* seed, const std::string& what);
 
 // As above for a message of one's own. Line breaks in it become spaces.
 void ReportError(const std::string& message);

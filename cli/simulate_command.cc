@@ -201,7 +201,7 @@ void AddSimulateCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_option("--jitter", options->jitter, "Standard deviation of compute, as a share of it")
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of the jitter")->capture_default_str();
+  AddSeedOption(*command, &options->seed, "Seed of the jitter");
   command->add_flag("--no-admission", options->no_admission, "Servers take all transfers at once");
   command->add_flag("--what-if", options->what_if,
                     "Also half the bandwidth, more workers, another server, a slow worker, a longer period");

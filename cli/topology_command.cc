@@ -158,7 +158,7 @@ void AddTopologyCommand(CLI::App* app, int* exit_code) {
       ->required();
   command->add_option("--nodes", options->nodes, "Nodes, at most 1024; for edge-list by default those of the edges");
   command->add_option("--degree", options->degree, "Neighbours of each node of a random-regular graph");
-  command->add_option("--seed", options->seed, "Seed of a random-regular graph")->capture_default_str();
+  AddSeedOption(*command, &options->seed, "Seed of a random-regular graph");
   command->add_option("--edges", options->edges,
                       "Of an edge-list: 0-1,1-2 or [[0,1],[1,2]], or a file with such edges, one or more a line");
   command->add_flag("--json", options->json, "Print JSON");

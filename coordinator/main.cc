@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +17,9 @@
 #include "common/metrics/exporter.h"
 #include "common/plan/json.h"
 #include "common/rundir/atomic_file.h"
+#include "coordinator/launch/limits.h"
 #include "coordinator/launch/process.h"
+#include "coordinator/launch/rank_log.h"
 #include "coordinator/launch/ranks.h"
 #include "coordinator/service/coordinator.h"
 #include "coordinator/service/job_rules.h"
@@ -25,6 +29,7 @@ namespace {
 
 constexpr std::size_t kMaxJobBytes = 4u << 20;
 constexpr std::size_t kMaxPlanBytes = 256u << 20;
+constexpr std::size_t kMaxExplanationBytes = 1u << 20;
 constexpr Duration kPoll = std::chrono::milliseconds(20);
 // After a signal: long enough for a checkpoint, short enough for whoever kills next.
 constexpr Duration kSignalGrace = std::chrono::seconds(6);
@@ -86,8 +91,27 @@ Status CheckNetwork(const NetworkSpec& network) {
   return OkStatus();
 }
 
+// What the ranks' log tells since this process has started them, and the limit that may be behind it.
+std::function<std::string(bool)> ExplainerFor(const std::string& log_path) {
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(log_path, none);  // of a run that goes on
+  const std::uintmax_t begin = none ? 0 : size;
+  return [log_path, begin](bool registered) {
+    std::ifstream file(log_path, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(begin));
+    std::string log(kMaxExplanationBytes, '\0');
+    file.read(log.data(), static_cast<std::streamsize>(log.size()));
+    log.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+    const std::string line = TellingLine(log, /*own_lines=*/!registered);
+    const std::string limit = DescribeMemoryLimit();
+    return (line.empty() ? "" : "; the ranks' log has: " + line) + (limit.empty() ? "" : "; " + limit);
+  };
+}
+
 Result<RankLaunch> LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t generation) {
   WEFT_RETURN_IF_ERROR(CheckNetwork(job.network));
+  WEFT_RETURN_IF_ERROR(PrepareLimits(job.worker.replicas + job.server.replicas,
+                                     TransportOf(job.network.transport) == RankTransport::kSharedMemory));
   RankLaunch launch;
   launch.agent_path = flags.agent;
   launch.coordinator_address = "unix:" + flags.socket;
@@ -125,6 +149,7 @@ Status Start(const Flags& flags, AttendService& service, Parts* parts) {
   }
 
   WEFT_ASSIGN_OR_RETURN(const RankLaunch launch, LaunchFor(flags, job.spec, options.generation));
+  options.explain = ExplainerFor(launch.log_path);
   parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
   WEFT_ASSIGN_OR_RETURN(parts->exporter,
                         MetricsExporter::Start(parts->metrics->registry(), "127.0.0.1", flags.metrics_port));

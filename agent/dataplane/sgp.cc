@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/core/update_rule.h"
+#include "common/math/push_sum.h"
 
 namespace weft {
 namespace {
@@ -29,14 +30,10 @@ std::optional<std::pair<std::int64_t, int>> PendingName(std::string_view name) {
 
 }  // namespace
 
-int SgpReceiver(const Topology& topology, int node, std::int64_t iteration) {
-  return topology.neighbours(node)[static_cast<std::size_t>(iteration % topology.degree(node))];
-}
-
 std::vector<int> SgpSenders(const Topology& topology, int node, std::int64_t iteration) {
   std::vector<int> senders;
   for (const int neighbour : topology.neighbours(node)) {
-    if (SgpReceiver(topology, neighbour, iteration) == node) senders.push_back(neighbour);
+    if (PushReceiver(topology, neighbour, iteration) == node) senders.push_back(neighbour);
   }
   return senders;
 }
@@ -98,7 +95,7 @@ void SgpWorker::Push() {
   const Floats halves = TakeBuffer();
   std::ranges::copy(x_, halves->begin());
   halves->back() = w_;
-  const int to = SgpReceiver(topology_, rank_, iteration_);
+  const int to = PushReceiver(topology_, rank_, iteration_);
   sent_.push_back({.iteration = iteration_,
                    .peer = to,
                    .halves = halves,

@@ -79,8 +79,7 @@ class SgpWorker : public PeerWorker {
   std::optional<SlowMomentum> slow_;
 };
 
-// The neighbour to which `node` sends in an iteration, and those that send to it, ascending.
-int SgpReceiver(const Topology& topology, int node, std::int64_t iteration);
+// Those that send to `node` in an iteration (common/math/push_sum.h), ascending.
 std::vector<int> SgpSenders(const Topology& topology, int node, std::int64_t iteration);
 
 }  // namespace weft

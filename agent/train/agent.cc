@@ -10,6 +10,7 @@
 
 #include "agent/client/coordinator_client.h"
 #include "agent/train/agent_metrics.h"
+#include "agent/train/plan_check.h"
 #include "agent/train/rank_context.h"
 #include "agent/train/role.h"
 #include "common/log.h"
@@ -109,6 +110,7 @@ Status HandleTrain(const v1::Train& train, RankContext& context, Role& role) {
                                 std::to_string(plan.servers) + " servers, the run has " +
                                 std::to_string(context.workers) + " and " + std::to_string(context.servers));
   }
+  WEFT_RETURN_IF_ERROR(CheckPlanFitsModel(plan, context.model->layers()));
   return role.Train(plan, train);
 }
 

@@ -322,10 +322,15 @@ Result<bool> Worker::EndEpoch(std::int64_t iteration, Reporter& reporter) {
   if (alike && (sends_model() || !with_servers())) WEFT_RETURN_IF_ERROR(plane_->Drain());
   if (!sends_model()) return false;
   StateMessage snapshot = TakeModel(iteration, /*final=*/false, model());
+  bool told = false;
   while (true) {
     const Status sent = SendModel(snapshot, asynchronous_ ? context_.clock->Now() + kPauseLookout : kUntilClosed);
     if (sent.ok()) return false;
     if (!asynchronous_ || sent.code() != StatusCode::kDeadlineExceeded) return sent;
+    if (!std::exchange(told, true)) {
+      LogInfo("waiting for the slowest worker: its epoch is not evaluated yet",
+              {{"iteration", iteration}, {"epochs_ahead", static_cast<std::int64_t>(kMostWaitingModels)}});
+    }
     // There is room once a worker behind has got here. Should that one pause, or have stopped, it waits for this one.
     if (context_.gate.stop_decided()) return false;
     WEFT_RETURN_IF_ERROR(ReportExchangeIfDue(reporter));  // silence would be taken for death

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/job/fields.h"
+#include "common/math/push_sum.h"
 #include "common/math/topology.h"
 
 namespace weft {
@@ -132,7 +133,12 @@ class RuleChecker {
       return Refuse(path + ".edges", "is missing, which type EdgeList needs");
     }
     if (!Sound({"spec.worker.replicas", "spec.training.seed"})) return;
-    const Status status = Topology::Make(topology, spec_.worker.replicas, spec_.training.seed).status();
+    const Result<Topology> made = Topology::Make(topology, spec_.worker.replicas, spec_.training.seed);
+    Status status = made.status();
+    if (made.ok() && spec_.strategy.type == StrategyType::kSGP && spec_.worker.replicas > 1 &&
+        Sound({above + ".overlap"})) {
+      status = CheckPushSum(*made, spec_.strategy.decentralized.overlap);
+    }
     if (status.ok()) return;
     // "topology.edges: what" of `above`.
     const std::string field = above + "." + status.message().substr(0, status.message().find(": "));

@@ -65,7 +65,8 @@ struct EndRun {
   int exit_code = 0;    // 0, 1 failure, 2 bad input, 130 stopped when asked to
   std::string message;  // the cause; empty with 0
   bool resumable = false;
-  bool diverged = false;  // there is no model: its weights are not finite
+  bool unexplained = false;  // a rank died or did not come: the ranks' log may tell why
+  bool diverged = false;     // there is no model: its weights are not finite
 };
 
 using Action =

@@ -208,6 +208,10 @@ void Generation::Fail(int exit_code, const std::string& cause) {
   End({.exit_code = exit_code, .message = cause, .resumable = saved_});
 }
 
+void Generation::FailUnexplained(const std::string& cause) {
+  End({.exit_code = 1, .message = cause, .resumable = saved_, .unexplained = true});
+}
+
 void Generation::End(EndRun end) {
   if (ended()) return;
   for (int rank = 0; rank < world_size(); ++rank) {
@@ -252,12 +256,12 @@ void Generation::OnLauncherEnded(const std::string& how, bool by_signal, TimePoi
   if (ended()) return;
   launcher_ended_ = true;
   if (state_ == State::kExiting) return EndIfGone(now);
-  if (!by_signal && first_lost_.has_value()) return Fail(1, Describe(*first_lost_) + " died");
+  if (!by_signal && first_lost_.has_value()) return FailUnexplained(Describe(*first_lost_) + " died");
   if (state_ == State::kRegistering) {
     const std::string missing = Missing(false);
-    return Fail(1, how + (missing.empty() ? "" : " before registration of " + missing));
+    return FailUnexplained(how + (missing.empty() ? "" : " before registration of " + missing));
   }
-  if (by_signal) return Fail(1, how);
+  if (by_signal) return FailUnexplained(how);
   launcher_end_ = how;
   lost_deadline_ = now + kLauncherBlameDelay;
 }
@@ -283,16 +287,17 @@ void Generation::OnTick(TimePoint now) {
   if (ended()) return;
   if (state_ == State::kExiting) return EndIfGone(now);
   if (first_lost_.has_value()) {
-    if (now >= lost_deadline_) Fail(1, Describe(*first_lost_) + " died");
+    if (now >= lost_deadline_) FailUnexplained(Describe(*first_lost_) + " died");
     return;
   }
   if (launcher_end_.has_value()) {
-    if (now >= lost_deadline_) Fail(1, *launcher_end_);
+    if (now >= lost_deadline_) FailUnexplained(*launcher_end_);
     return;
   }
   switch (state_) {
     case State::kRegistering:
-      if (now >= deadline_) Fail(1, Missing(false) + " did not register within " + Seconds(options_.register_timeout));
+      if (now >= deadline_)
+        FailUnexplained(Missing(false) + " did not register within " + Seconds(options_.register_timeout));
       return;
     case State::kPreparing:
       if (now >= deadline_) Fail(1, Missing(false) + " was not ready within " + Seconds(options_.prepare_timeout));

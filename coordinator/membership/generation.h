@@ -158,6 +158,7 @@ class Generation {
   void EndIfGone(TimePoint now);
   int ExitCodeFor(const Status& status) const;
   void Fail(int exit_code, const std::string& cause);
+  void FailUnexplained(const std::string& cause);
   // The ranks that are there are told to exit, and the run ends at once.
   void End(EndRun end);
   template <typename Message>

@@ -347,6 +347,11 @@ void Coordinator::Carry(const Action& action) {
                           if (end.exit_code == 1 || end.exit_code == 2)
                             LogError("run failed", {{"cause", end.message}});
                           end_ = end;
+                          if (end.unexplained && options_.explain) {
+                            end_->message += options_.explain(
+                                /*registered=*/streams_.size() ==
+                                static_cast<std::size_t>(options_.job.worker.replicas + options_.job.server.replicas));
+                          }
                         },
                         [&](const auto& send) { Send(send.rank, ToMessage(send)); }},
              action);

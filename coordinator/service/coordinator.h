@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ struct CoordinatorOptions {
   // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
   std::string prometheus_targets;
   int metrics_port = 0;  // the coordinator's own
+  // What else is known of a rank that died, or that did not come (`registered`: all had), behind the cause.
+  std::function<std::string(bool registered)> explain;
 };
 
 // A run that can't begin: tells the watchers and returns the exit code.

@@ -95,7 +95,9 @@ Status CheckPlanFits(const Plan& plan, const JobSpec& job) {
   if (plan.workers != job.worker.replicas) {
     return differs("workers", std::to_string(plan.workers), std::to_string(job.worker.replicas));
   }
-  if (UsesParameterServers(plan.strategy) && plan.servers != job.server.replicas) {
+  // Without parameter servers a plan has none, or those that its Auto job has, idle.
+  const bool idle = !UsesParameterServers(plan.strategy) && plan.servers == 0;
+  if (!idle && plan.servers != job.server.replicas) {
     return differs("servers", std::to_string(plan.servers), std::to_string(job.server.replicas));
   }
   return OkStatus();

@@ -36,8 +36,9 @@ spec:
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
 
-  void ExpectRefused(const std::string& arguments, int exit_code, const std::string& what) {
-    const CommandOutcome outcome = RunWeft("run " + arguments);
+  void ExpectRefused(const std::string& arguments, int exit_code, const std::string& what,
+                     const std::string& before = "") {
+    const CommandOutcome outcome = RunWeft("run " + arguments, before);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(what));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
@@ -71,6 +72,22 @@ TEST_F(RunCommandTest, GraphThatCannotBeMade_IsRefusedWithItsRule) {
                     Path("run"),
                 2, "power of two");
   EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
+TEST_F(RunCommandTest, GraphOnWhichPushSumUnderflows_IsRefusedWithItsRule) {
+  std::string edges;
+  for (int leaf = 1; leaf <= 130; ++leaf) edges += (edges.empty() ? "[0," : ",[0,") + std::to_string(leaf) + "]";
+  ExpectRefused(Path("job.yaml") +
+                    " --set strategy.type=SGP --set strategy.decentralized.topology.type=EdgeList"
+                    " --set worker.replicas=131 --set 'strategy.decentralized.topology.edges=[" +
+                    edges + "]' --out " + Path("run"),
+                2, "below 2^-96");
+}
+
+TEST_F(RunCommandTest, LimitsThatAreTooLow_AreNamed) {
+  const std::string run = Path("job.yaml") + " --set worker.replicas=4 --out " + Path("run");
+  ExpectRefused(run + "1", 1, "open files are limited to 40 (ulimit -n); 5 ranks need 64", "ulimit -n 40; ");
+  ExpectRefused(run + "2", 1, "bytes (ulimit -f); the ranks' shared memory needs", "ulimit -f 100; ");
 }
 
 TEST_F(RunCommandTest, OutThatHoldsARun_IsRefusedAndUntouched) {

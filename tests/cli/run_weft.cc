@@ -12,12 +12,12 @@
 
 namespace weft {
 
-CommandOutcome RunWeft(const std::string& arguments) {
+CommandOutcome RunWeft(const std::string& arguments, const std::string& before) {
   std::string error_file = testing::TempDir() + "weft_stderr_XXXXXX";
   const int fd = mkstemp(error_file.data());
   EXPECT_GE(fd, 0);
   close(fd);
-  const std::string line = std::string("exec ") + WEFT_BINARY + " " + arguments + " 2>'" + error_file + "'";
+  const std::string line = before + "exec " + WEFT_BINARY + " " + arguments + " 2>'" + error_file + "'";
   CommandOutcome outcome;
   std::FILE* pipe = popen(line.c_str(), "r");
   EXPECT_NE(pipe, nullptr);

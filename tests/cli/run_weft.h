@@ -11,7 +11,8 @@ struct CommandOutcome {
   std::string err;
 };
 
-// `arguments` as a shell would read them; the binary's path is put in front.
-CommandOutcome RunWeft(const std::string& arguments);
+// `arguments` as a shell would read them; the binary's path is put in front, and behind
+// `before`, commands of the shell each with its semicolon.
+CommandOutcome RunWeft(const std::string& arguments, const std::string& before = "");
 
 }  // namespace weft

@@ -54,6 +54,15 @@ TEST(TopologyCommandTest, Json_HasFactsAndNeighbours) {
   EXPECT_EQ(ring["neighbours"][0], (std::vector<int>{1, 5}));
 }
 
+TEST(TopologyCommandTest, SeedThatIsNone_IsRefused) {
+  for (const std::string seed : {"-1", "18446744073709551616", "1.5", "x"}) {
+    const CommandOutcome outcome = RunWeft("topology random-regular --nodes 8 --degree 3 --seed " + seed);
+    EXPECT_EQ(outcome.exit_code, 2) << seed;
+    EXPECT_THAT(outcome.err, HasSubstr("--seed: " + seed + " is not within [0, 18446744073709551615]"));
+  }
+  EXPECT_EQ(RunWeft("topology random-regular --nodes 8 --degree 3 --seed 18446744073709551615").exit_code, 0);
+}
+
 TEST(TopologyCommandTest, MostNodes_HoldTheClosedForm) {
   EXPECT_NEAR(Json("hypercube --nodes 1024")["lambda2"].get<double>(), 2, 1e-9);
   EXPECT_NEAR(Json("complete --nodes 1024")["lambda2"].get<double>(), 1024, 1e-9);

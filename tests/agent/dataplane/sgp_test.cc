@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/dataplane/sgp.h"
+#include "common/math/push_sum.h"
 #include "tests/agent/dataplane/peer_cluster.h"
 
 namespace weft {
@@ -104,7 +105,7 @@ TEST(Sgp, Senders_AreThoseWhoseReceiverItIs) {
   for (std::int64_t t = 1; t < 7; ++t) {
     int senders = 0;
     for (int i = 0; i < 5; ++i) {
-      for (const int from : SgpSenders(topology, i, t)) EXPECT_EQ(SgpReceiver(topology, from, t), i);
+      for (const int from : SgpSenders(topology, i, t)) EXPECT_EQ(PushReceiver(topology, from, t), i);
       senders += static_cast<int>(SgpSenders(topology, i, t).size());
     }
     EXPECT_EQ(senders, 5);
@@ -134,7 +135,7 @@ TEST(Sgp, WithoutOverlap_EqualsThePapersAlgorithm) {
     std::vector<std::vector<double>> next(kWorkers, std::vector<double>(initial.size()));
     std::vector<double> next_w(kWorkers);
     for (int i = 0; i < kWorkers; ++i) {
-      for (const int to : {i, SgpReceiver(topology, i, t)}) {
+      for (const int to : {i, PushReceiver(topology, i, t)}) {
         const auto from = static_cast<std::size_t>(i), into = static_cast<std::size_t>(to);
         for (std::size_t f = 0; f < initial.size(); ++f) next[into][f] += x[from][f] / 2;
         next_w[into] += w[from] / 2;

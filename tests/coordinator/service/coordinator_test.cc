@@ -368,5 +368,17 @@ TEST(CheckPlanFitsTest, OtherNumbersOrStrategy_AreRefused) {
   EXPECT_THAT(CheckPlanFits(plan, job).message(), HasSubstr("strategy InterleavedPS is not the job's MergedPS"));
 }
 
+TEST(CheckPlanFitsTest, ServersWithoutUse_AreRefused) {
+  JobSpec job;
+  job.strategy.type = StrategyType::kSwarm;
+  job.server.replicas = 0;
+  Plan plan;
+  plan.strategy = StrategyType::kSwarm;
+  plan.servers = 0;
+  EXPECT_TRUE(CheckPlanFits(plan, job).ok());
+  plan.servers = 3;
+  EXPECT_EQ(CheckPlanFits(plan, job).message(), "plan: servers 3 is not the job's 0");
+}
+
 }  // namespace
 }  // namespace weft
