@@ -28,6 +28,7 @@ struct PeerPlaneOptions {
 
   // LocalSGD and Swarm take H from plan.period, Swarm its bits from plan.quantization_bits.
   LocalStepsDistribution local_steps_distribution = LocalStepsDistribution::kConstant;
+  std::int64_t max_lead = 0;                             // Swarm: iterations ahead of a neighbour; 0: any number
   bool rotation = false;                                 // Swarm's quantizer
   CombineOrder order = CombineOrder::kCombineThenAdapt;  // DPSGD
   int overlap = 1;                                       // SGP's tau

@@ -1,6 +1,6 @@
 // Where things are in a node's registers under SwarmSGD: docs/format/swarm-registers.md as arithmetic.
 //
-//   header   the state word, the claims word, and eight seat words, one for each cell of the queue
+//   header   the state word, the claims word, eight seat words, one for each cell of the queue, and the iteration word
 //   slots    two, for publications of even and of odd versions
 //   cells    eight, for the deltas that others append
 //
@@ -21,7 +21,8 @@ inline constexpr std::size_t kWordBytes = 8;
 inline constexpr std::size_t kStateOffset = 0;
 inline constexpr std::size_t kClaimsOffset = 8;
 inline constexpr std::size_t kSeatsOffset = 16;
-inline constexpr std::size_t kHeaderBytes = 128;  // that a reader takes; the rest of it is zero
+inline constexpr std::size_t kIterationOffset = 80;  // how many iterations the owner has ended
+inline constexpr std::size_t kHeaderBytes = 128;     // that a reader takes; the rest of it is zero
 
 // Of the last publication; written by the owner in one store, which is the version change.
 struct StateWord {

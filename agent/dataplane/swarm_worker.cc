@@ -68,6 +68,9 @@ Status SwarmWorker::Open(const PeerPlaneParts& parts, std::optional<RegisterMech
                                                  .mechanism = mechanism},
                                                 deadline));
   LogInfo("registers made", {{"mechanism", Name(registers_->mechanism())}, {"reason", registers_->reason()}});
+  pace_ = std::make_unique<SwarmPace>(
+      SwarmPaceOptions{.max_lead = options_.max_lead, .patience = options_.exchange_timeout},
+      options_.topology->neighbours(rank_), *registers_, clock_);
   exchanger_ =
       std::make_unique<SwarmExchanger>(SwarmExchangerOptions{.node = {.rank = rank_,
                                                                       .ranks = ranks_,
@@ -105,6 +108,7 @@ Status SwarmWorker::GradientReady(int layer, std::int64_t samples) {
 
 Result<IterationRecord> SwarmWorker::EndIteration() {
   WEFT_RETURN_IF_ERROR(exchanger_->failure());
+  pace_->Tell(iteration_);
   if (--steps_left_ == 0) {
     const TimePoint start = clock_.Now();
     EndRound();
@@ -112,7 +116,8 @@ Result<IterationRecord> SwarmWorker::EndIteration() {
     CountStall(clock_.Now() - start, -1);
   }
   RecordExchanges();
-  const SwarmTraffic traffic = exchanger_->counts().traffic;
+  SwarmTraffic traffic = exchanger_->counts().traffic;
+  traffic.received_bytes += pace_->traffic().received_bytes;
   WEFT_ASSIGN_OR_RETURN(IterationRecord record, PeerWorker::EndIteration());
   record.sent_bytes += traffic.sent_bytes - std::exchange(recorded_sent_bytes_, traffic.sent_bytes);
   record.received_bytes += traffic.received_bytes - std::exchange(recorded_received_bytes_, traffic.received_bytes);
@@ -123,6 +128,7 @@ Result<IterationRecord> SwarmWorker::EndIteration() {
 void SwarmWorker::EndRound() {
   if (slow_) StepOuter();
   exchanger_->AwaitInteraction(clock_.Now() + options_.exchange_timeout);
+  pace_->Await(iteration_);
   SwarmExchanger::Changes changes = exchanger_->TakeChanges();
   Restore(changes, iteration_);
   std::vector<float> copy = exchanger_->TakeBuffer();
@@ -252,6 +258,7 @@ std::vector<PlaneTensor> SwarmWorker::SaveState() const {
 
 Status SwarmWorker::RestoreState(std::int64_t iteration, const std::vector<PlaneTensor>& tensors) {
   iteration_ = iteration;
+  pace_->Tell(iteration_);
   WEFT_RETURN_IF_ERROR(exchanger_->Park(clock_.Now() + options_.peer_timeout));
   if (!tensors.empty()) WEFT_RETURN_IF_ERROR(RestoreTensors(tensors));
   WEFT_RETURN_IF_ERROR(SettleNode(NotFinite::kRestore));

@@ -1,7 +1,8 @@
 // SwarmSGD as a data plane (docs/design/swarm.md): the trainer's side. Each worker steps by itself; after every H local
 // steps (the plan's period, or geometric with that mean) it adds what its exchanges have brought meanwhile and goes on,
 // without a wait for another's steps: only for the own interaction of the round before, where it has not ended. H
-// counts iterations, also those without samples. The rest happens on the exchanger's thread (swarm_exchanger.h).
+// counts iterations, also those without samples. The rest happens on the exchanger's thread (swarm_exchanger.h). With a
+// `max_lead` it waits for neighbours that are further behind (swarm_pace.h).
 //
 // Per round of H iterations and worker, on the wire: one interaction (swarm_node.h), 5 + k operations, k deltas waiting
 // at the partner (1 on average where all are equally fast). With b bits about (2 + k) d b/8 bytes for d weights, of
@@ -19,6 +20,7 @@
 #include "agent/dataplane/peer_worker.h"
 #include "agent/dataplane/slow_momentum.h"
 #include "agent/dataplane/swarm_exchanger.h"
+#include "agent/dataplane/swarm_pace.h"
 #include "agent/transport/registers.h"
 
 namespace weft {
@@ -72,6 +74,7 @@ class SwarmWorker : public PeerWorker {
   std::int64_t recorded_exchanges_ = 0;
 
   std::unique_ptr<Registers> registers_;
+  std::unique_ptr<SwarmPace> pace_;
   std::unique_ptr<SwarmExchanger> exchanger_;  // after registers_, which it uses
 };
 

@@ -9,6 +9,9 @@
 namespace weft {
 namespace {
 
+// Swarm's lead where each worker has samples of its own kind, in rounds of H: what docs/results.md measures.
+constexpr int kSkewedLeadRounds = 8;
+
 // The spec of the overlay graph; null where the strategy has none.
 const TopologySpec* TopologyOf(const StrategySpec& spec, StrategyType strategy) {
   switch (strategy) {
@@ -38,6 +41,8 @@ Result<PeerPlaneOptions> PeerOptions(const RankContext& context, const Plan& pla
     WEFT_ASSIGN_OR_RETURN(options.topology, Topology::Make(*topology, plan.workers, options.seed));
   }
   options.local_steps_distribution = spec.swarm.local_steps_distribution;
+  const bool skewed = context.job.data.partition == PartitionType::kLabelSkew;
+  options.max_lead = spec.swarm.max_lead.value_or(skewed ? kSkewedLeadRounds * plan.period : 0);
   options.rotation = spec.swarm.quantization_rotation;
   options.order = spec.decentralized.order;
   options.overlap = spec.decentralized.overlap;

@@ -131,6 +131,12 @@ Row Value(std::string path, At at, std::string doc) {
     field.set = [at](JobSpec& spec, const FieldValue& value) {
       at(spec) = static_cast<Member>(std::get<std::int64_t>(value));
     };
+  } else if constexpr (std::same_as<Member, std::optional<int>>) {
+    field.type = FieldType::kInteger;
+    field.maximum = static_cast<double>(std::numeric_limits<int>::max());
+    field.set = [at](JobSpec& spec, const FieldValue& value) {
+      at(spec) = static_cast<int>(std::get<std::int64_t>(value));
+    };
   } else if constexpr (std::same_as<Member, double> || std::same_as<Member, std::optional<double>>) {
     field.type = FieldType::kNumber;
     field.set = [at](JobSpec& spec, const FieldValue& value) { at(spec) = std::get<double>(value); };

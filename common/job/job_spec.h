@@ -35,7 +35,8 @@ struct SwarmSpec {
   TopologySpec topology;
   int local_steps = 4;  // H
   LocalStepsDistribution local_steps_distribution = LocalStepsDistribution::kConstant;
-  int quantization_bits = 8;  // 2..16; 0: off
+  std::optional<int> max_lead;  // iterations ahead of a neighbour; 0: any number; default 8 H with LabelSkew, else 0
+  int quantization_bits = 8;    // 2..16; 0: off
   bool quantization_rotation = false;
   SlowMoSpec slow;  // at each localSteps
 };

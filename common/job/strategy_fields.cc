@@ -116,6 +116,12 @@ void AddStrategy(std::vector<Row>& rows) {
                      .Range(1, 1'000'000));
   rows.push_back(Enum(swarm + ".localStepsDistribution", WEFT_AT(strategy.swarm.local_steps_distribution),
                       {"Constant", "Geometric"}, "Whether localSteps is the number or its mean."));
+  rows.push_back(Value(swarm + ".maxLead", WEFT_AT(strategy.swarm.max_lead),
+                       "Iterations that a node may be ahead of a neighbour that goes on, which it waits for otherwise; "
+                       "0: any number. Nodes that hold different kinds of samples need it, or the mean follows the "
+                       "node that runs.")
+                     .Range(0, 1'000'000)
+                     .Default("(with `data.partition.type` `LabelSkew` 8 localSteps, else 0)"));
   rows.push_back(Object(swarm + ".quantization", "How models are sent."));
   rows.push_back(Value(swarm + ".quantization.bits", WEFT_AT(strategy.swarm.quantization_bits),
                        "Bits a weight, 2 to 16; 0: float32.")
