@@ -115,14 +115,14 @@ Result<std::vector<Row>> PlayWhatIfs(const SimulateOptions& options, const PlanR
 
 std::string Table(const char* heading, const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {{heading, "T or H", "groups", "iteration", "compute", "stall",
-                                                  "link use", "concurrent", "peak", "per iteration", "skipped"}};
+                                                  "link use", "concurrent", "peak", "per iteration", "missed"}};
   for (const Row& row : rows) {
     const SimulationResult& result = row.result;
     cells.push_back({row.title, std::to_string(row.plan.period), std::to_string(row.plan.groups.size()),
                      ShowMicroseconds(result.iteration_us), ShowMicroseconds(result.compute_us),
                      ShowMicroseconds(result.stall_us), ShowPercent(result.link_use),
                      ShowPercent(result.concurrent_share), ShowBytes(result.peak_bytes_per_second) + "/s",
-                     ShowBytes(result.bytes_per_iteration), ShowPercent(result.skipped_share)});
+                     ShowBytes(result.bytes_per_iteration), ShowPercent(result.missed_share)});
   }
   return AlignedColumns(cells);
 }
@@ -146,7 +146,7 @@ nlohmann::ordered_json Json(const char* key, const std::vector<Row>& rows) {
                    {"bytes_per_iteration", result.bytes_per_iteration},
                    {"sent_bytes", result.sent_bytes},
                    {"staleness_wait_us", result.staleness_wait_us},
-                   {"skipped_share", result.skipped_share}});
+                   {"missed_share", result.missed_share}});
   }
   return out;
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "coordinator/planner/peer_plan.h"
-#include "coordinator/planner/peer_traffic.h"
 #include "coordinator/planner/reason.h"
 #include "coordinator/planner/server_plan.h"
 
@@ -104,9 +104,8 @@ double Staleness(const Plan& plan, const PlanRequest& request) {
     case StrategyType::kLocalSGD:
       return plan.period;
     case StrategyType::kSwarm: {
-      // What is sent in one period, of what would be if every exchange were made.
-      const double all = TrafficOf(plan.strategy, request, plan.groups[0].bytes).sent_bytes;
-      return plan.period * std::max(1.0, all / (plan.wire_bytes * plan.period));
+      const bool averages = plan.groups[0].transfer_us <= request.peers.exchange_timeout_us;
+      return averages ? plan.period : std::numeric_limits<double>::infinity();
     }
     case StrategyType::kDPSGD:
     case StrategyType::kADPSGD:

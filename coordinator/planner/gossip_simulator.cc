@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <random>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/plan/names.h"
 #include "coordinator/planner/network.h"
 #include "coordinator/planner/pace.h"
+#include "coordinator/planner/pair_averaging.h"
 #include "coordinator/planner/peer_traffic.h"
 #include "coordinator/planner/processor.h"
 
@@ -20,8 +19,6 @@ namespace {
 
 // A round of gossip is played with this many messages at a time at most.
 constexpr double kMostMessages = 100'000;
-
-constexpr double kSmallBytes = 64;
 
 std::size_t Size(int value) { return static_cast<std::size_t>(value); }
 
@@ -38,9 +35,13 @@ class GossipSimulation {
                                       plan.workers * std::max(1.0, DegreesOf(plan.strategy, request).mean))),
         warm_(IterationsToSettle(plan.period, measured_, options.slowdown)),
         pace_(options),
-        random_(options.seed + 1),
         network_(links, plan.workers),
-        workers_(Size(plan.workers)) {}
+        workers_(Size(plan.workers)) {
+    const PairAveraging::Parts parts{
+        .plan = plan, .request = request, .neighbours = neighbours_, .seed = options.seed + 1, .network = network_};
+    if (plan.strategy == StrategyType::kADPSGD) pairs_ = MakeAdpsgdAveraging(parts);
+    if (plan.strategy == StrategyType::kSwarm) pairs_ = MakeSwarmAveraging(parts);
+  }
 
   SimulationResult Run() {
     for (int w = 0; w < plan_.workers; ++w) BeginIteration(w);
@@ -52,10 +53,8 @@ class GossipSimulation {
   struct Worker {
     int iteration = 0;  // from 1
     double factor = 1;
-    bool exchanging = false;
-    int pending = 0;             // Swarm: deltas that wait for its next publication
     std::map<int, int> arrived;  // by iteration: messages that belong to it
-    int waits_for = 0;           // the iteration whose messages it waits for; 0: it does not wait
+    int waits_for = 0;           // the iteration whose messages it waits for; 0: it does not
     double waits_since = 0;
     double measured_from = 0;
     double measured_to = 0;
@@ -63,9 +62,8 @@ class GossipSimulation {
   };
 
   bool measures(const Worker& worker) const { return worker.iteration > warm_; }
-  bool asynchronous() const {
-    return plan_.strategy == StrategyType::kADPSGD || plan_.strategy == StrategyType::kSwarm;
-  }
+  bool ends_round(const Worker& worker) const { return worker.iteration % plan_.period == 0; }
+
   // A worker whose measured iterations are over goes on until all others' are: they talk to it.
   void BeginIteration(int w) {
     Worker& worker = workers_[Size(w)];
@@ -86,58 +84,36 @@ class GossipSimulation {
 
   void Measure(bool on) {
     network_.Measure(on);
+    if (pairs_) pairs_->Measure(on);
     (on ? measure_from_ : measure_to_) = network_.now();
   }
 
   // What leaves as the iteration starts.
   void StartExchange(int w) {
-    Worker& worker = workers_[Size(w)];
-    switch (plan_.strategy) {
-      case StrategyType::kDPSGD:
-        SendToAll(w);
-        break;
-      case StrategyType::kADPSGD:
-      case StrategyType::kSwarm:
-        if ((worker.iteration - 1) % plan_.period != 0) break;
-        due_ += measures(worker) ? 1 : 0;
-        if (worker.exchanging) {
-          skipped_ += measures(worker) ? 1 : 0;
-        } else {
-          worker.exchanging = true;
-          Exchange(w, Partner(w));
-        }
-        break;
-      default:
-        break;
-    }
+    if (pairs_ && (workers_[Size(w)].iteration - 1) % plan_.period == 0) pairs_->Begin(w);
+    if (plan_.strategy == StrategyType::kDPSGD) SendToAll(w);
   }
 
   void EndCompute(int w) {
-    const Worker& worker = workers_[Size(w)];
+    Worker& worker = workers_[Size(w)];
     if (plan_.workers == 1) return BeginIteration(w);
-    switch (plan_.strategy) {
-      case StrategyType::kDPSGD:
-        return WaitFor(w, worker.iteration);
-      case StrategyType::kSGP: {
-        const std::vector<int>& to = neighbours_[Size(w)];
-        SendModel(w, to[Size(worker.iteration) % to.size()]);
-        return WaitFor(w, worker.iteration - request_.peers.overlap);
-      }
-      default:
-        return EndIteration(w);
+    worker.waits_since = network_.now();
+    if (plan_.strategy == StrategyType::kDPSGD) return WaitFor(w, worker.iteration);
+    if (plan_.strategy == StrategyType::kSGP) {
+      const std::vector<int>& to = neighbours_[Size(w)];
+      SendModel(w, to[Size(worker.iteration) % to.size()]);
+      return WaitFor(w, worker.iteration - request_.peers.overlap);
     }
+    if (!ends_round(worker)) return BeginIteration(w);
+    pairs_->Await(w, [this, w] { EndIteration(w); });
   }
 
   void EndIteration(int w) {
     Worker& worker = workers_[Size(w)];
-    const bool exchanges = !asynchronous() || worker.iteration % plan_.period == 0;
-    const double outside = exchanges ? cost_ * worker.factor : 0;
-    if (exchanges) worker.pending = 0;
-    if (measures(worker)) worker.stall_us += outside;
+    const double outside = cost_ * worker.factor;
+    if (measures(worker)) worker.stall_us += network_.now() - worker.waits_since + outside;
     network_.At(network_.now() + outside, [this, w] { BeginIteration(w); });
   }
-
-  // ---- synchronous
 
   void SendToAll(int w) {
     for (const int to : neighbours_[Size(w)]) SendModel(w, to);
@@ -172,7 +148,6 @@ class GossipSimulation {
   void WaitFor(int w, int iteration) {
     Worker& worker = workers_[Size(w)];
     worker.waits_for = iteration;
-    worker.waits_since = network_.now();
     Check(w);
   }
 
@@ -182,49 +157,7 @@ class GossipSimulation {
     if (worker.arrived[iteration] < Expected(w, iteration)) return;
     worker.arrived.erase(worker.arrived.begin(), worker.arrived.upper_bound(iteration));
     worker.waits_for = 0;
-    if (measures(worker)) worker.stall_us += network_.now() - worker.waits_since;
     EndIteration(w);
-  }
-
-  // ---- asynchronous
-
-  int Partner(int w) {
-    const std::vector<int>& all = neighbours_[Size(w)];
-    return all[std::uniform_int_distribution<std::size_t>(0, all.size() - 1)(random_)];
-  }
-
-  void Exchange(int w, int with) {
-    const auto done = [this, w] { workers_[Size(w)].exchanging = false; };
-    if (plan_.strategy == StrategyType::kADPSGD) {
-      network_.Send(w, with, bytes_, [this, w, with, done] { network_.Send(with, w, bytes_, done); });
-      return;
-    }
-    const std::int64_t floats = FloatsOf(plan_.groups[0].bytes);
-    const double delta = CellBytes(floats, plan_.quantization_bits);
-    const double read = RegisterReadBytes(floats, plan_.quantization_bits);
-    // The register's header; its model with the deltas that wait; a cell's claim; the delta; the word that makes it
-    // count.
-    RoundTrips(w, with, 1, [this, w, with, delta, read, done] {
-      network_.Send(w, with, 0, [this, w, with, delta, read, done] {
-        const double waiting = delta * workers_[Size(with)].pending;
-        network_.Send(with, w, read + waiting, [this, w, with, delta, done] {
-          RoundTrips(w, with, 1, [this, w, with, delta, done] {
-            network_.Send(w, with, delta, [this, w, with, done] {
-              ++workers_[Size(with)].pending;
-              RoundTrips(w, with, 1, done);
-            });
-          });
-        });
-      });
-    });
-  }
-
-  // Of small messages, one after the other.
-  void RoundTrips(int w, int with, int count, const std::function<void()>& done) {
-    if (count == 0) return done();
-    network_.Send(w, with, kSmallBytes, [this, w, with, count, done] {
-      network_.Send(with, w, kSmallBytes, [this, w, with, count, done] { RoundTrips(w, with, count - 1, done); });
-    });
   }
 
   SimulationResult Summary() const {
@@ -245,7 +178,7 @@ class GossipSimulation {
       out.bytes_per_iteration += bytes / iterations;
     }
     out.sent_bytes.resize(Size(plan_.workers + plan_.servers), 0);
-    if (due_ > 0) out.skipped_share = static_cast<double>(skipped_) / static_cast<double>(due_);
+    if (pairs_) out.missed_share = pairs_->missed_share();
     return out;
   }
 
@@ -257,15 +190,13 @@ class GossipSimulation {
   const int measured_;
   const int warm_;
   Pace pace_;
-  std::mt19937_64 random_;
   SimulatedNetwork network_;
+  std::unique_ptr<PairAveraging> pairs_;  // ADPSGD, Swarm
   std::vector<Worker> workers_;
   int measuring_ = 0;
   int finished_ = 0;
   double measure_from_ = 0;
   double measure_to_ = 0;
-  std::int64_t due_ = 0;
-  std::int64_t skipped_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,10 @@
 namespace weft {
 namespace {
 
+constexpr int kGuesses = 40;
+// Of one interaction of Swarm: then another partner is tried.
+constexpr int kMostConflicts = 3;
+
 class PeerModel {
  public:
   PeerModel(const PlanRequest& request, const PeerLinks& links, Plan* plan)
@@ -29,8 +33,10 @@ class PeerModel {
         return CombineThenAdapt();
       case StrategyType::kSGP:
         return SGP();
+      case StrategyType::kADPSGD:
+        return ADPSGD();
       default:
-        return Asynchronous();
+        return Swarm();
     }
   }
 
@@ -80,32 +86,82 @@ class PeerModel {
     Set(stall, cost);
   }
 
-  void Asynchronous() {
-    const double period = plan_->period;
+  // Those that draw the same partner share its port, there and back.
+  void ADPSGD() {
     const double outside = ProcessorCostUs(*plan_, request_);
-    const double cost = ExchangeUs();
-    SetGroup(-timeline_.forward_us(), cost, outside);
-    const double iteration = compute_us_ + outside / period;
-    const double kept = KeptShare(cost / (period * iteration));
-    const double busy = link_.us_per_byte * plan_->wire_bytes * period;  // of one direction of the port
-    plan_->wire_bytes *= kept;
-    Set(outside / period, kept * busy / period);
+    const double passes = (kReadModelPasses + kAveragePasses + kApplyReplyPasses) * kPassUsPerByte * bytes();
+    const double fixed = 3 * link_.latency_us + passes;
+    const std::vector<double> odds = MeetingOdds(plan_->strategy, request_);
+    double mean_us = 0;
+    double iteration_us = 0;
+    for (std::size_t others = 0; others < odds.size(); ++others) {
+      const double averaging = fixed + 2 * link_.us_per_byte * bytes() * static_cast<double>(others + 1);
+      mean_us += odds[others] * averaging;
+      iteration_us += odds[others] * IterationWaitingFor(averaging);
+    }
+    iteration_us += outside;
+    SetAveraging(mean_us, iteration_us, iteration_us);
   }
 
-  // One exchange of an asynchronous strategy when nothing else moves.
-  double ExchangeUs() const {
-    if (plan_->strategy == StrategyType::kADPSGD) return 2 * (link_.latency_us + link_.us_per_byte * bytes());
-    const double wire = TrafficOf(plan_->strategy, request_, plan_->groups[0].bytes).sent_bytes;
-    return 2 * kSwarmRoundTrips * link_.latency_us + link_.us_per_byte * wire;
+  // A partner that has taken the time-out is not drawn before it has ended. So of n iterations in which the port is
+  // busy with one averaging one waits: n C + w = averaging, w the wait.
+  double IterationWaitingFor(double averaging_us) const {
+    const double timeout = request_.peers.exchange_timeout_us;
+    if (averaging_us <= timeout) return std::max(compute_us_, averaging_us);
+    const double wait = std::max(0.0, timeout - compute_us_);
+    return std::max(compute_us_, compute_us_ * averaging_us / (averaging_us - wait));
   }
 
-  // The share k of the exchanges that are made, when one by itself takes x times the iterations that it has. With three
-  // workers or more, partners meet at a port that is busy for a share x k of the time, and take as much longer; one
-  // that ends too late skips half an interval more in the mean: k = 1 / (x (1 + x k) + 1/2), at most 1.
-  double KeptShare(double x) const {
-    if (plan_->workers == 2) return 1 / std::max(1.0, std::ceil(x));
-    const double b = x + 0.5;
-    return std::min(1.0, (std::sqrt(b * b + 4 * x * x) - b) / std::max(1e-12, 2 * x * x));
+  // With R the round, an interaction begins at U R, U uniform in [0, kSwarmWindow], and the round ends when it has: R =
+  // E max(H C, U R + x). Another delta that comes to either of the two meanwhile makes it begin again, after as long as
+  // it has taken: x + 2 (2^k - 1) v the k-th time, v the read. So R is looked for that gives itself.
+  void Swarm() {
+    const double compute = plan_->period * compute_us_;
+    const double timeout = request_.peers.exchange_timeout_us;
+    const double degree = DegreesOf(plan_->strategy, request_).mean;
+    const SwarmCosts costs = SwarmCostsOf(*plan_);
+    const double wire_us = link_.us_per_byte * plan_->wire_bytes * plan_->period;
+    const double fixed = 2 * kSwarmRoundTrips * link_.latency_us + costs.decode_us + costs.encode_us + costs.publish_us;
+    const double read_us =
+        link_.us_per_byte * RegisterReadBytes(FloatsOf(plan_->groups[0].bytes), plan_->quantization_bits) +
+        costs.decode_us;
+    double round = compute;
+    double interaction = 0;
+    for (int i = 0; i < kGuesses; ++i) {
+      // Others that have drawn the same partner meet at its port.
+      interaction = fixed + wire_us * (1 + (1 - 1 / degree) * std::min(1.0, wire_us / round));
+      const double again = 1 - std::exp(-(2 - 1 / degree) * interaction / round);
+      double next = 0;
+      double share = 1;
+      for (int k = 0; k <= kMostConflicts; ++k) {
+        const double ends = k < kMostConflicts ? 1 - again : 1;
+        const double took = interaction + 2 * (std::exp2(k) - 1) * read_us;
+        next += share * ends * RoundWaitingFor(std::min(took, timeout), round);
+        share *= again;
+      }
+      round = (round + next) / 2;
+    }
+    round += ProcessorCostUs(*plan_, request_);
+    SetAveraging(interaction, round / plan_->period, round);
+  }
+
+  // The next round, where the last one took `round`.
+  double RoundWaitingFor(double interaction_us, double round_us) const {
+    const double compute = plan_->period * compute_us_;
+    const double latest = kSwarmWindow * round_us;
+    // The part of the window after which it is waited for.
+    const double waits = std::clamp((latest + interaction_us - compute) / latest, 0.0, 1.0);
+    return (1 - waits) * compute + waits * (interaction_us + latest * (1 - waits / 2));
+  }
+
+  // One averaging in each `round_us`, and fewer where it takes longer than it is waited for.
+  void SetAveraging(double averaging_us, double iteration_us, double round_us) {
+    plan_->iteration_us = iteration_us;
+    SetGroup(-timeline_.forward_us(), averaging_us, (iteration_us - compute_us_) * plan_->period);
+    if (averaging_us > request_.peers.exchange_timeout_us) {
+      plan_->wire_bytes *= std::min(1.0, round_us / averaging_us);
+    }
+    plan_->link_use = std::min(1.0, link_.us_per_byte * plan_->wire_bytes / iteration_us);
   }
 
   void SetGroup(double from_us, double transfer_us, double stall_us) {

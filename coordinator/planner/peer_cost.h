@@ -18,9 +18,14 @@ namespace weft {
 //              beta b d), since the weights leave at the start of the iteration and are waited for at its end
 //   SGP        overlap 0: C + x, x = alpha + beta m b, m the messages that meet at a port; overlap tau: what was sent
 //              has tau iterations, max(C, beta b, (C + x) / (tau + 1))
-//   ADPSGD, Swarm  C + f / H, f what folding and publishing take of the processor: nobody waits for the link. Where an
-//              exchange takes longer than the H iterations that it has, exchanges are skipped: fewer are made, none is
-//              waited for, and wire_bytes is what is left.
+//   ADPSGD     E max(C, x) + f, x = 3 alpha + 2 beta b k + what averaging takes, k those that have drawn the same
+//              partner, f what taking the shared model and adding the step to it takes of the processor
+//   Swarm      E max(H C, U R + x) / H + f / H, R the round itself, U uniform in [0, 3/4], x the interaction, with
+//   those
+//              that begin again since another delta came between
+//
+// Of ADPSGD and Swarm an averaging is waited for until exchange_timeout at most. Where it takes longer by itself, fewer
+// are begun, and wire_bytes is as much less.
 void PredictPeers(const PlanRequest& request, const PeerLinks& links, Plan* plan);
 
 }  // namespace weft

@@ -1,6 +1,8 @@
 #include "coordinator/planner/peer_traffic.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <optional>
 
 #include "common/check.h"
@@ -8,6 +10,7 @@
 namespace weft {
 namespace {
 
+constexpr double kLeastChance = 1e-9;
 constexpr std::int64_t kBlockFloats = 4096;
 // Coordinates are stored in groups of so many, from a multiple of so many bytes.
 constexpr std::int64_t kCodeGroup = 64;
@@ -92,6 +95,28 @@ double PushesMet(const PlanRequest& request) {
     sum += *std::max_element(received.begin(), received.end());
   }
   return sum / rounds;
+}
+
+std::vector<double> MeetingOdds(StrategyType strategy, const PlanRequest& request) {
+  const std::vector<std::vector<int>> neighbours = NeighboursOf(strategy, request);
+  std::vector<double> odds(1, 0);
+  for (const std::vector<int>& who : neighbours) {
+    double drawn = 0;  // how many draw this worker, in the mean
+    for (const int i : who) drawn += 1.0 / static_cast<int>(neighbours[static_cast<std::size_t>(i)].size());
+    // Seen from one that does, the binomial distribution of the others; until what is left is nothing.
+    const int others = static_cast<int>(who.size()) - 1;
+    const double each = drawn / (others + 1);
+    const double share = drawn / request.workers;
+    double chance = share * std::pow(1 - each, others);
+    for (int k = each < 1 ? 0 : others; k <= others; ++k) {
+      if (each >= 1) chance = share;
+      if (k > drawn && chance < kLeastChance) break;
+      odds.resize(std::max(odds.size(), static_cast<std::size_t>(k) + 1), 0);
+      odds[static_cast<std::size_t>(k)] += chance;
+      chance *= static_cast<double>(others - k) / (k + 1) * each / (1 - each);
+    }
+  }
+  return odds;
 }
 
 double RegisterReadBytes(std::int64_t floats, int bits) {

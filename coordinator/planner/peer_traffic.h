@@ -14,6 +14,10 @@ namespace weft {
 // to its neighbour number t mod d. Two workers or more.
 double PushesMet(const PlanRequest& request);
 
+// [k]: how likely k others have drawn the same partner as a worker that has drawn one, each among its neighbours. Two
+// workers or more.
+std::vector<double> MeetingOdds(StrategyType strategy, const PlanRequest& request);
+
 // One exchange of one worker: what it sends and receives, replies to others' requests included, in the mean over
 // workers. Payloads only: a few words of headers a message are left out where a model is sent as floats.
 struct Traffic {
@@ -43,6 +47,8 @@ Traffic TrafficOf(StrategyType strategy, const PlanRequest& request, std::int64_
 
 inline constexpr double kPendingDeltas = 0.5;  // k
 inline constexpr int kSwarmRoundTrips = 5;
+// The part of a round in which its interaction begins, at a random time.
+inline constexpr double kSwarmWindow = 0.75;
 
 // Swarm's r and D for so many floats, headers included: docs/format/quantizer.md, docs/format/swarm-registers.md.
 // Further digits, which a reader takes where a block does not decode, are not counted.

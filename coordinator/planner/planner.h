@@ -37,6 +37,7 @@ struct PeerOptions {
   int quantization_bits = 8;                             // of Swarm: 2..16, 0: off
   CombineOrder order = CombineOrder::kCombineThenAdapt;  // of DPSGD
   int overlap = 1;                                       // of SGP
+  double exchange_timeout_us = 1e6;                      // of ADPSGD and Swarm: then an averaging is given up
   // The overlay graphs, each of `workers` nodes. None: the job's defaults, Complete and Ring.
   std::optional<Topology> swarm_topology;
   std::optional<Topology> gossip_topology;  // of DPSGD, ADPSGD, SGP
@@ -57,8 +58,9 @@ struct PlanRequest {
 };
 
 // How many iterations lie between two exchanges of the same weight: 0 for AllReduce, MergedPS and BulkSynchronousPS,
-// whose workers all step with one gradient; T of InterleavedPS; H of LocalSGD and Swarm (more where the link carries
-// fewer exchanges than that); 1 for DPSGD and ADPSGD; SGP's overlap, at least 1.
+// whose workers all step with one gradient; T of InterleavedPS; H of LocalSGD and Swarm (infinite where Swarm gives
+// up all interactions, since they take longer than exchange_timeout); 1 for DPSGD and ADPSGD; SGP's overlap, at
+// least 1.
 double Staleness(const Plan& plan, const PlanRequest& request);
 
 // MergedPS and BulkSynchronousPS have period 1 and no slots: a group's window runs from its gradient to its last reply.

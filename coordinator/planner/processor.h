@@ -17,7 +17,21 @@ inline constexpr double kTakeSumUsPerByte = 2 * kPassUsPerByte;
 inline constexpr double kCodeUsPerByte = 0.0003;
 
 // What an exchange of a gossip strategy takes outside of compute: averaging with all neighbours (DPSGD,
-// CombineThenAdapt), adding what came and halving (SGP, ADPSGD), folding and publishing (Swarm).
+// CombineThenAdapt), adding what came and halving (SGP), taking the shared model and adding the step to it (ADPSGD),
+// adding what others have changed and leaving a copy (Swarm).
 double ProcessorCostUs(const Plan& plan, const PlanRequest& request);
+
+// What an averaging takes of the exchangers' threads, beside compute: it is as much longer. ADPSGD: copying the model
+// that leaves, averaging it with the partner's and keeping what that was, taking the reply.
+inline constexpr double kReadModelPasses = 1.5;
+inline constexpr double kAveragePasses = 2.5;
+inline constexpr double kApplyReplyPasses = 1.5;
+// Swarm: of an interaction the partner's model, decoded, and the delta, encoded; then folding and publishing.
+struct SwarmCosts {
+  double decode_us = 0;
+  double encode_us = 0;
+  double publish_us = 0;
+};
+SwarmCosts SwarmCostsOf(const Plan& plan);
 
 }  // namespace weft

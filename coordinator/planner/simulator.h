@@ -21,10 +21,13 @@
 // forward waits for theirs. SGP: behind its step a worker sends to one neighbour; `overlap` iterations later it waits
 // until that is there, and for what was sent to it.
 //
-// ADPSGD: as an iteration starts, a worker draws a neighbour and exchanges models with it: one there, and one back.
-// Swarm: every H iterations it reads its partner's register and then appends its delta, in round trips of one message
-// each. An exchange that is still under way when the next one would begin takes its place: that one is skipped. Nobody
-// waits. Folding and publishing take the processor, so they lengthen the iteration.
+// ADPSGD: as an iteration starts, a worker draws a neighbour and exchanges models with it: a header there, then the
+// model there, then the neighbour's back. At the iteration's end it waits for that. Swarm: at a random time in the
+// first three quarters of its H iterations a worker reads its partner's register and then appends its delta, in round
+// trips of one message each, again where another delta came between; at their end it waits for that. An averaging that
+// has taken exchange_timeout is waited for no longer, and that partner is not drawn before it has ended. Nobody waits
+// for what another computes. What the exchangers' threads do beside compute lengthens averagings, and iterations only
+// where these are waited for.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +57,7 @@ struct SimulationResult {
   double bytes_per_iteration = 0;    // that all workers send
   std::vector<double> sent_bytes;    // mean of an iteration, by rank: workers, then servers
   double staleness_wait_us = 0;      // InterleavedPS: mean of an iteration's waiting of requests for the round before
-  double skipped_share = 0;          // ADPSGD, Swarm: of the exchanges that were due
+  double missed_share = 0;           // ADPSGD, Swarm: of the averagings that were due, those given up or not begun
 };
 
 // The plan must be one that MakePlan made for this request. Deterministic. INVALID_ARGUMENT: links that MakePlan would

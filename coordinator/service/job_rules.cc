@@ -67,6 +67,7 @@ Result<PlanRequest> SettingsOf(const JobSpec& job) {
   request.peers.quantization_bits = job.strategy.swarm.quantization_bits;
   request.peers.order = job.strategy.decentralized.order;
   request.peers.overlap = job.strategy.decentralized.overlap;
+  request.peers.exchange_timeout_us = 1e6 * job.network.exchange_timeout_seconds;
   if (job.strategy.type == StrategyType::kSwarm) {
     WEFT_ASSIGN_OR_RETURN(request.peers.swarm_topology, TopologyFor(job, job.strategy.swarm.topology));
   } else if (IsGossip(job.strategy.type)) {

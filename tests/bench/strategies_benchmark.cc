@@ -3,16 +3,16 @@
 // compute, the simulated one and its ratio to the measured, and what a worker sends per iteration, predicted and
 // counted.
 //
-//   strategies_benchmark [iterations] [workers] [megabits a second] [strategy]
+//   strategies_benchmark [iterations] [workers] [megabits a second] [strategy or all] [model's ms on a link]
 //
-// Without workers and rate: 4 and 8 of them, both rates. Ends with 1 when a run fails, or when the mean of equal
-// weights is not that value. What workers' threads take of the processor is measured too, so an idle machine is needed.
-#include <algorithm>
+// Without workers and rate: 4 and 8 of them, both rates; the model takes 33 ms. Iterations are means: where a strategy
+// draws partners at random, as many as share a port wait together, and no single iteration is like the others. Ends
+// with 1 when a run fails, or when the mean of equal weights is not that value. What workers' threads take of the
+// processor is measured too, so an idle machine is needed.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,10 +37,10 @@ struct Setting {
   int workers = 4;
   double megabits = 100;
   int iterations = 24;
+  double model_ms = 33;  // a third of compute
 
   double bytes_per_second() const { return megabits * 1e6 / 8; }
-  // So that a model takes a third of compute on one link.
-  std::int64_t floats() const { return static_cast<std::int64_t>(bytes_per_second() * 0.033 / 4); }
+  std::int64_t floats() const { return static_cast<std::int64_t>(bytes_per_second() * model_ms * 1e-3 / 4); }
 };
 
 // Each third of the layers holds about twice the one before.
@@ -72,11 +72,6 @@ struct Measured {
   double sent_bytes = 0;  // mean of an iteration and a worker
 };
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 ParameterServerOptions ServerOptions(const Plan& plan) {
   ParameterServerOptions options;
   options.forward_time = FromMicroseconds(plan.forward_us);
@@ -99,7 +94,7 @@ Result<std::unique_ptr<DataPlane>> PlaneOf(const Row& row, const Plan& plan, con
   return MakePeerPlane(options, plan, view, std::move(step), transport, clock);
 }
 
-// One worker's training loop. The times are of windows of one period, without the first third.
+// One worker's training loop. Its iterations are measured over whole periods, without the first third.
 class Worker {
  public:
   Worker(const Row& row, const Plan& plan, LoopbackNetwork& network, int rank, int iterations)
@@ -122,20 +117,15 @@ class Worker {
     };
     WEFT_ASSIGN_OR_RETURN(plane_, PlaneOf(row_, plan_, view, step, network_.endpoint(rank_)));
     due_ = Clock::Steady().Now();
-    std::vector<double> times;
+    TimePoint measured_from = due_;
     for (int t = 1; t <= iterations_; ++t) {
-      const TimePoint start = due_;
+      if (t == SettledAt() + 1) measured_from = due_;
       WEFT_RETURN_IF_ERROR(Iterate(t));
-      if (t > iterations_ / 3) times.push_back(ToMicroseconds(due_ - start));
+      if (t <= SettledAt() || (t - SettledAt()) % plan_.period != 0) continue;
+      iteration_us_ = ToMicroseconds(due_ - measured_from) / (t - SettledAt());
     }
     // What is still under way is as much as was before the first iteration ended.
     sent_bytes_ = static_cast<double>(network_.statistics(rank_).egress.bytes) / iterations_;
-    const auto window = static_cast<std::size_t>(plan_.period);
-    for (std::size_t i = 0; i + window <= times.size(); i += window) {
-      double sum = 0;
-      for (std::size_t j = i; j < i + window; ++j) sum += times[j];
-      windows_us_.push_back(sum / static_cast<double>(window));
-    }
     WEFT_RETURN_IF_ERROR(plane_->Drain());
     WEFT_RETURN_IF_ERROR(plane_->Finish());
     const float expected = -kStep * static_cast<float>(iterations_);
@@ -146,10 +136,11 @@ class Worker {
     return OkStatus();
   }
 
-  const std::vector<double>& windows_us() const { return windows_us_; }
+  double iteration_us() const { return iteration_us_; }
   double sent_bytes() const { return sent_bytes_; }
 
  private:
+  int SettledAt() const { return iterations_ / 3; }
   // Deadlines are absolute: a late wake-up takes nothing from the layers that follow; what a call takes moves them all.
   Status Called(const Status& status, TimePoint before) {
     const Duration took = Clock::Steady().Now() - before;
@@ -187,7 +178,7 @@ class Worker {
   const int iterations_;
   std::unique_ptr<DataPlane> plane_;
   TimePoint due_{};
-  std::vector<double> windows_us_;
+  double iteration_us_ = 0;
   double sent_bytes_ = 0;
 };
 
@@ -218,12 +209,10 @@ Result<Measured> Run(const Row& row, const Plan& plan, const Setting& setting) {
   for (const Status& one : status) WEFT_RETURN_IF_ERROR(one);
   WEFT_RETURN_IF_ERROR(server_status);
   Measured out;
-  std::vector<double> all;
   for (const auto& worker : workers) {
-    all.insert(all.end(), worker->windows_us().begin(), worker->windows_us().end());
+    out.iteration_us += worker->iteration_us() / plan.workers;
     out.sent_bytes += worker->sent_bytes() / plan.workers;
   }
-  out.iteration_us = Median(all);
   return out;
 }
 
@@ -257,6 +246,9 @@ Result<std::vector<Row>> Rows(const Setting& setting) {
   add("SGP, no overlap", StrategyType::kSGP, false).peers.overlap = 0;
   add("ADPSGD", StrategyType::kADPSGD, false);
   add("Swarm", StrategyType::kSwarm, false);
+  PeerOptions& often = add("Swarm, floats, H = 1", StrategyType::kSwarm, false).peers;
+  often.local_steps = 1;
+  often.quantization_bits = 0;
   return rows;
 }
 
@@ -267,7 +259,7 @@ Status Play(const Setting& setting, const std::string& only) {
   std::printf("%-20s %5s %12s %8s %8s %8s %12s %12s %9s\n", "strategy", "T, H", "iteration ms", "x comp.", "simul. x",
               "sim/meas", "kB sent", "simulated kB", "sim/count");
   for (const Row& row : rows) {
-    if (!only.empty() && FromLooseName<StrategyType>(only) != row.request.strategy) continue;
+    if (only != "all" && FromLooseName<StrategyType>(only) != row.request.strategy) continue;
     WEFT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(row.request));
     WEFT_ASSIGN_OR_RETURN(const SimulationResult simulated, Simulate(plan, row.request, {}));
     WEFT_ASSIGN_OR_RETURN(const Measured measured, Run(row, plan, setting));
@@ -284,10 +276,12 @@ Status Play(const Setting& setting, const std::string& only) {
   return OkStatus();
 }
 
-Status Main(int iterations, std::optional<int> workers, std::optional<double> megabits, const std::string& only) {
-  for (const int k : workers ? std::vector<int>{*workers} : std::vector<int>{4, 8}) {
-    for (const double rate : megabits ? std::vector<double>{*megabits} : std::vector<double>{100, 1000}) {
-      WEFT_RETURN_IF_ERROR(Play({.workers = k, .megabits = rate, .iterations = iterations}, only));
+Status Main(int iterations, const std::vector<int>& workers, const std::vector<double>& megabits,
+            const std::string& only, double model_ms) {
+  for (const int k : workers) {
+    for (const double rate : megabits) {
+      WEFT_RETURN_IF_ERROR(
+          Play({.workers = k, .megabits = rate, .iterations = iterations, .model_ms = model_ms}, only));
     }
   }
   return OkStatus();
@@ -298,13 +292,18 @@ Status Main(int iterations, std::optional<int> workers, std::optional<double> me
 
 int main(int argc, char** argv) {
   const int iterations = argc > 1 ? std::atoi(argv[1]) : 24;
-  const std::optional<int> workers = argc > 2 ? std::optional(std::atoi(argv[2])) : std::nullopt;
-  const std::optional<double> megabits = argc > 3 ? std::optional(std::atof(argv[3])) : std::nullopt;
-  if (iterations < 12 || workers.value_or(2) < 2 || !(megabits.value_or(1) > 0)) {
-    std::fprintf(stderr, "usage: strategies_benchmark [iterations >= 12] [workers >= 2] [megabits > 0] [strategy]\n");
+  const std::vector<int> workers = argc > 2 ? std::vector<int>{std::atoi(argv[2])} : std::vector<int>{4, 8};
+  const std::vector<double> megabits =
+      argc > 3 ? std::vector<double>{std::atof(argv[3])} : std::vector<double>{100, 1000};
+  const std::string only = argc > 4 ? argv[4] : "all";
+  const double model_ms = argc > 5 ? std::atof(argv[5]) : 33;
+  if (iterations < 12 || workers[0] < 2 || !(megabits[0] > 0) || !(model_ms > 0)) {
+    std::fprintf(stderr,
+                 "usage: strategies_benchmark [iterations >= 12] [workers >= 2] [megabits > 0] [strategy or all] "
+                 "[milliseconds > 0]\n");
     return 2;
   }
-  const weft::Status status = weft::Main(iterations, workers, megabits, argc > 4 ? argv[4] : "");
+  const weft::Status status = weft::Main(iterations, workers, megabits, only, model_ms);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
