@@ -4,15 +4,18 @@
 #   make test     builds and runs all tests (release)
 #   make check    formatting, thread-safety analysis, clang-tidy, and the unit tests under the sanitizers
 #   make format   formats the sources in place
+#   make bench    measures Weft against PyTorch and the rest (docs/benchmarks.md); PART=accuracy measures one part
+#   make bench-quick  the same on a few points, in under ten minutes
 #   make clean    removes build/
 # Missing Debian packages are installed first (scripts/packages.txt).
 
 JOBS ?= $(shell nproc)
 ARGS ?=
+PART ?=
 WEFT = build/release/bin/weft
 
 .DEFAULT_GOAL := all
-.PHONY: all run test check format clean install
+.PHONY: all run test bench bench-quick check format clean install
 
 install:
 	@scripts/install-packages build data
@@ -30,6 +33,14 @@ test: install build/release/build.ninja
 	@scripts/install-packages test
 	cmake --build --preset release --parallel $(JOBS)
 	@scripts/run-tests build/release
+
+bench: all
+	@scripts/install-packages bench
+	@tests/bench/bench.py $(PART) $(ARGS)
+
+bench-quick: all
+	@scripts/install-packages bench
+	@tests/bench/bench.py $(PART) --quick $(ARGS)
 
 check: install
 	@scripts/install-packages check
