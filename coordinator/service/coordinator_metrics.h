@@ -20,7 +20,7 @@ class CoordinatorMetrics {
  public:
   explicit CoordinatorMetrics(const std::string& training_job);
 
-  const MetricsRegistry& registry() const { return registry_; }
+  MetricsRegistry& registry() { return registry_; }
 
   void SetMembership(std::uint64_t generation, int workers);
   void SetPlan(const Plan& plan);

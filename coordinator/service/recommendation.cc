@@ -1,6 +1,7 @@
 #include "coordinator/service/recommendation.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 namespace weft {
 namespace {
+
+constexpr std::size_t kManyLayers = 1000;
 
 void Slower(const Link& link, Link* slowest) {
   slowest->latency_us = std::max(slowest->latency_us, link.latency_us);
@@ -40,9 +43,11 @@ Result<int> RecommendedWorkers(JobSpec job, StrategyType strategy, const Measure
   const Timeline timeline = measurements.SlowestTimeline();
   job.strategy.type = strategy;
 
+  // The planner chooses a period for 10,000 layers in a second.
+  const int steps = timeline.layers.size() > kManyLayers ? 1 : 4;
   int recommended = 1;
   double work = 1;  // S(recommended)
-  for (int workers = 2; workers <= kMostRecommendedWorkers; workers += std::max(1, workers / 4)) {
+  for (int workers = 2; workers <= kMostRecommendedWorkers; workers += std::max(1, workers / steps)) {
     job.worker.replicas = workers;
     const Result<double> iteration_us = PredictedIterationUs(job, timeline, to_server, to_peer);
     if (!iteration_us.ok()) continue;  // such a topology does not exist

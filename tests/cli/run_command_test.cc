@@ -133,5 +133,12 @@ TEST_F(RunCommandTest, MetricsPortInUse_IsNamed) {
   close(listener);
 }
 
+TEST_F(RunCommandTest, PrometheusTargetsWhereNoFolderCanBe_IsNamedAndNothingIsMade) {
+  std::ofstream(Path("file")) << "";
+  const std::string folder = Path("file") + "/targets";
+  ExpectRefused(Path("job.yaml") + " --prometheus-targets " + folder + " --out " + Path("run"), 1, folder);
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
 }  // namespace
 }  // namespace weft
