@@ -1,9 +1,6 @@
 // `weft run` as a user meets it: real processes on real images, stopped, killed and resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -13,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tests/common/metrics/http_get.h"
 #include "tests/integration/running_weft.h"
 
 namespace weft {
@@ -113,28 +111,6 @@ spec:
   std::string folder_;
 };
 
-// What a server on this machine answers; empty when there is none.
-std::string Get(int port, const std::string& path) {
-  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const timeval limit = {.tv_sec = 30, .tv_usec = 0};
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  std::string answer;
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    send(connection, request.data(), request.size(), MSG_NOSIGNAL);
-    char part[4096];
-    for (ssize_t count; (count = recv(connection, part, sizeof(part), 0)) > 0;) {
-      answer.append(part, static_cast<std::size_t>(count));
-    }
-  }
-  close(connection);
-  return answer;
-}
-
 TEST_F(RunTest, WholeRun_LeavesItsFilesAndASummary) {
   Complete(Run("run"));
   for (const char* name :
@@ -188,7 +164,7 @@ TEST_F(RunTest, MetricsPortGiven_EachRankServesAtItsOwn) {
   WriteJob(100000);
   const auto weft = Training("run", {"--metrics-port", std::to_string(kBase)});
   for (int port = kBase; port <= kBase + 3; ++port) {  // the coordinator, two workers, the server
-    EXPECT_THAT(Get(port, "/metrics"), HasSubstr("weft_")) << port;
+    EXPECT_THAT(HttpGet(port, "/metrics"), HasSubstr("weft_")) << port;
   }
   weft->Signal(SIGINT);
   EXPECT_TRUE(weft->WaitForExit(kKillTime).has_value());
