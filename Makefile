@@ -30,7 +30,7 @@ run: all
 	@$(WEFT) run examples/fashion-mnist.yaml $(ARGS)
 
 test: install build/release/build.ninja
-	@scripts/install-packages test
+	@scripts/install-packages testbed test
 	cmake --build --preset release --parallel $(JOBS)
 	@scripts/run-tests build/release
 

@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
   app.add_option("--servers", options.servers, "The ranks after them")->required();
   app.add_option("--metrics-port", options.metrics_port,
                  "The coordinator's port; rank r serves at P + 1 + r; 0: any free port");
+  app.add_option("--metrics-host", options.metrics_host,
+                 "IPv4 address to serve metrics at; 0.0.0.0: all of this host's");
   app.add_option("--peer-timeout-seconds", peer_timeout_seconds, "How long a peer may keep this rank waiting");
   app.add_option("--inject-delay-us", inject_delay_us, "Delay messages at random by up to so much");
   app.add_option("--inject-seed", inject_seed, "Seed of those delays");

@@ -8,6 +8,7 @@
 #include "cli/plan_command.h"
 #include "cli/run_command.h"
 #include "cli/simulate_command.h"
+#include "cli/testbed_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate_command.h"
 #include "common/cpu.h"
@@ -26,6 +27,7 @@ int Main(int argc, const char* const* argv) {
   AddPlanCommand(&app, &exit_code);
   AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
+  AddTestbedCommand(&app, &exit_code);
   AddTopologyCommand(&app, &exit_code);
   AddValidateCommand(&app, &exit_code);
 

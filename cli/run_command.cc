@@ -18,11 +18,13 @@
 #include "cli/progress.h"
 #include "cli/run_display.h"
 #include "cli/run_watcher.h"
+#include "cli/testbed.h"
 #include "common/plan/json.h"
 #include "common/rpc/rpc.h"
 #include "common/rundir/atomic_file.h"
 #include "common/rundir/checkpoint.h"
 #include "common/rundir/run_directory.h"
+#include "common/testbed/testbed.h"
 #include "coordinator/launch/process.h"
 #include "coordinator/service/job_rules.h"
 
@@ -46,6 +48,7 @@ struct RunFlags {
   std::string out;
   std::string plan;
   std::string resume;
+  std::string testbed;
   int metrics_port = 0;
   std::string prometheus_targets;
   int inject_delay_us = 0;
@@ -58,6 +61,7 @@ struct PreparedRun {
   std::string job_file;
   std::string plan_file;          // empty: measure and plan
   std::string targets_file = {};  // for Prometheus; empty: none
+  std::string testbed = {};       // its name; empty: this machine
   std::string checkpoint;
   std::int64_t start_iteration = 0;
   std::vector<std::int64_t> worker_iterations;  // where each has its own
@@ -186,6 +190,7 @@ Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const 
                        std::to_string(flags.metrics_port),
                        "--inject-delay-us",
                        std::to_string(flags.inject_delay_us)};
+  if (!run.testbed.empty()) command.arguments.insert(command.arguments.end(), {"--testbed", TestbedPath(run.testbed)});
   if (!run.plan_file.empty()) command.arguments.insert(command.arguments.end(), {"--plan", run.plan_file});
   if (!run.targets_file.empty()) {
     command.arguments.insert(command.arguments.end(), {"--prometheus-targets", run.targets_file});
@@ -246,7 +251,8 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
              bool interrupted) {
   const std::string& path = run.directory;
   // As it was called: `make run` does not put weft on anybody's path.
-  const std::string resume = std::string("to go on: ") + program_invocation_name + " run --resume " + path;
+  const std::string resume = std::string("to go on: ") + program_invocation_name + " run --resume " + path +
+                             (run.testbed.empty() ? "" : " --testbed " + run.testbed);
   if (!ended.has_value()) {
     if (interrupted) {
       ReportError("ended at once");
@@ -332,6 +338,10 @@ int Run(const RunFlags& flags) {
     std::filesystem::create_directories(flags.prometheus_targets, error);
     if (error) return ReportStatus(ErrnoError("make " + flags.prometheus_targets, error.value()));
   }
+  if (!flags.testbed.empty()) {
+    if (const Result<Testbed> testbed = LoadTestbed(flags.testbed); !testbed.ok())
+      return ReportStatus(testbed.status());
+  }
   Result<PreparedRun> run = PreparedRun{};
   if (flags.resume.empty()) {
     const std::optional<ParsedJob> job = LoadJobFile(flags.job);
@@ -344,6 +354,7 @@ int Run(const RunFlags& flags) {
   }
   if (!run.ok()) return ReportStatus(run.status());
   if (!flags.prometheus_targets.empty()) run->targets_file = TargetsFile(flags.prometheus_targets, run->directory);
+  run->testbed = flags.testbed;
   const Result<int> exit_code = RunPrepared(flags, *run);
   return exit_code.ok() ? *exit_code : ReportStatus(exit_code.status());
 }
@@ -360,6 +371,8 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   command->add_option("--plan", flags->plan, "Follow this plan; nothing is measured")->option_text("FILE");
   command->add_option("--resume", flags->resume, "Go on in this run directory from its newest checkpoint")
       ->option_text("DIR");
+  command->add_option("--testbed", flags->testbed, "Run on the hosts of this test-bed: rank r on host r")
+      ->option_text("NAME");
   command
       ->add_option("--metrics-port", flags->metrics_port,
                    "Prometheus metrics: the coordinator at P, rank r at P+1+r; 0: free ports")

@@ -17,6 +17,7 @@
 #include "common/metrics/exporter.h"
 #include "common/plan/json.h"
 #include "common/rundir/atomic_file.h"
+#include "common/testbed/testbed.h"
 #include "coordinator/launch/limits.h"
 #include "coordinator/launch/process.h"
 #include "coordinator/launch/rank_log.h"
@@ -30,6 +31,7 @@ namespace {
 constexpr std::size_t kMaxJobBytes = 4u << 20;
 constexpr std::size_t kMaxPlanBytes = 256u << 20;
 constexpr std::size_t kMaxExplanationBytes = 1u << 20;
+constexpr std::size_t kMaxTestbedBytes = 1u << 20;
 constexpr Duration kPoll = std::chrono::milliseconds(20);
 // After a signal: long enough for a checkpoint, short enough for whoever kills next.
 constexpr Duration kSignalGrace = std::chrono::seconds(6);
@@ -46,6 +48,7 @@ struct Flags {
   std::string agent;
   std::string temporary_directory;
   std::string segment_directory;
+  std::string testbed;  // its file; empty: all ranks on this machine
   std::string plan_file;
   std::string checkpoint;
   std::int64_t start_iteration = 0;
@@ -108,10 +111,27 @@ std::function<std::string(bool)> ExplainerFor(const std::string& log_path) {
   };
 }
 
-Result<RankLaunch> LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t generation) {
-  WEFT_RETURN_IF_ERROR(CheckNetwork(job.network));
-  WEFT_RETURN_IF_ERROR(PrepareLimits(job.worker.replicas + job.server.replicas,
-                                     TransportOf(job.network.transport) == RankTransport::kSharedMemory));
+// Rank r goes to the r-th host, and messages over the test-bed's links.
+Status PlaceOnTestbed(const Testbed& testbed, const Flags& flags, const JobSpec& job, int port, RankLaunch* launch) {
+  const int ranks = job.worker.replicas + job.server.replicas;
+  WEFT_RETURN_IF_ERROR(CheckRanksFit(testbed, ranks));
+  if (job.network.transport == TransportType::kRDMA || !job.network.interface.empty()) {
+    return InvalidArgumentError("network: a test-bed has TCP over its own links only");
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    launch->hosts.push_back(testbed.hosts[static_cast<std::size_t>(rank)].address);
+  }
+  launch->coordinator_address = "ipv4:" + testbed.control.address + ":" + std::to_string(port);
+  launch->transport = RankTransport::kTcp;
+  launch->interface = kTestbedInterface;
+  launch->testbed_path = flags.testbed;
+  const char* path = std::getenv("PATH");
+  launch->search_path = std::filesystem::path(flags.agent).parent_path().string() + (path == nullptr ? "" : ":") +
+                        (path == nullptr ? "" : path);
+  return OkStatus();
+}
+
+RankLaunch LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t generation) {
   RankLaunch launch;
   launch.agent_path = flags.agent;
   launch.coordinator_address = "unix:" + flags.socket;
@@ -131,7 +151,7 @@ Result<RankLaunch> LaunchFor(const Flags& flags, const JobSpec& job, std::uint64
   return launch;
 }
 
-Status Start(const Flags& flags, AttendService& service, Parts* parts) {
+Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendService& service, Parts* parts) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(flags.job_file, kMaxJobBytes));
   ParsedJob job = ParseJob(text);
   if (!job.ok()) return ToStatus(job.errors);
@@ -148,18 +168,27 @@ Status Start(const Flags& flags, AttendService& service, Parts* parts) {
     WEFT_RETURN_IF_ERROR(CheckPlanFits(*options.plan, job.spec));
   }
 
-  WEFT_ASSIGN_OR_RETURN(const RankLaunch launch, LaunchFor(flags, job.spec, options.generation));
+  RankLaunch launch = LaunchFor(flags, job.spec, options.generation);
+  if (testbed.has_value()) {
+    WEFT_RETURN_IF_ERROR(PlaceOnTestbed(*testbed, flags, job.spec, service.port(), &launch));
+  } else {
+    WEFT_RETURN_IF_ERROR(CheckNetwork(job.spec.network));
+  }
+  WEFT_RETURN_IF_ERROR(
+      PrepareLimits(launch.workers + launch.servers, launch.transport == RankTransport::kSharedMemory));
+  options.hosts = launch.hosts;
+  const std::string metrics_host = testbed.has_value() ? testbed->control.address : "127.0.0.1";
   options.explain = ExplainerFor(launch.log_path);
   parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
   WEFT_ASSIGN_OR_RETURN(parts->exporter,
-                        MetricsExporter::Start(parts->metrics->registry(), "127.0.0.1", flags.metrics_port));
-  options.metrics_port = parts->exporter->port();
+                        MetricsExporter::Start(parts->metrics->registry(), metrics_host, flags.metrics_port));
+  options.metrics_address = metrics_host + ":" + std::to_string(parts->exporter->port());
   options.prometheus_targets = flags.prometheus_targets;
   options.job = std::move(job.spec);
   WEFT_ASSIGN_OR_RETURN(parts->coordinator,
                         Coordinator::Make(std::move(options), service, *parts->metrics, Clock::Steady()));
-  parts->coordinator->Tell("metrics of the coordinator at http://127.0.0.1:" + std::to_string(parts->exporter->port()) +
-                           "/metrics");
+  parts->coordinator->Tell("metrics of the coordinator at http://" + metrics_host + ":" +
+                           std::to_string(parts->exporter->port()) + "/metrics");
   Result<Process> ranks = Process::Start(MakeRankCommand(launch));
   if (!ranks.ok()) return ranks.status();
   parts->ranks.emplace(std::move(ranks).value());
@@ -189,6 +218,15 @@ void Drive(Parts& parts) {
   if (!parts.coordinator->ended()) parts.coordinator->GiveUp("stopped without a checkpoint: there was no time for one");
 }
 
+// This process, and mpirun below it, move to the control host. Before any other thread is there.
+Result<Testbed> EnterTestbed(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxTestbedBytes));
+  Result<Testbed> testbed = ParseTestbed(text);
+  if (!testbed.ok()) return testbed.status().WithContext(path);
+  WEFT_RETURN_IF_ERROR(EnterTestbedHost(testbed->control, /*own_host_name=*/false));
+  return testbed;
+}
+
 void RemoveFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
@@ -206,11 +244,18 @@ int Run(const Flags& flags) {
     return 1;
   };
   if (const Status status = BecomeSubreaper(); !status.ok()) return refuse(status);
-  Result<std::unique_ptr<AttendService>> service = AttendService::Start("unix:" + flags.socket);
+  std::optional<Testbed> testbed;
+  if (!flags.testbed.empty()) {
+    Result<Testbed> entered = EnterTestbed(flags.testbed);
+    if (!entered.ok()) return refuse(entered.status());
+    testbed = std::move(entered).value();
+  }
+  Result<std::unique_ptr<AttendService>> service =
+      AttendService::Start("unix:" + flags.socket, testbed.has_value() ? testbed->control.address : "");
   if (!service.ok()) return refuse(service.status());
 
   Parts parts;
-  if (const Status status = Start(flags, **service, &parts); !status.ok()) {
+  if (const Status status = Start(flags, testbed, **service, &parts); !status.ok()) {
     LogError("the run can't start", {{"cause", status.message()}});
     return TellRefusal(**service, status, flags.run_directory);
   }
@@ -243,6 +288,7 @@ int Main(int argc, const char* const* argv) {
   app.add_option("--temporary-directory", flags.temporary_directory, "For the ranks' files; removed at the end")
       ->required();
   app.add_option("--segment-directory", flags.segment_directory, "For shared memory; removed at the end")->required();
+  app.add_option("--testbed", flags.testbed, "A test-bed's file: run there, not on this machine");
   app.add_option("--plan", flags.plan_file, "A plan; nothing is measured");
   app.add_option("--checkpoint", flags.checkpoint, "Go on from this checkpoint");
   app.add_option("--start-iteration", flags.start_iteration, "The checkpoint's iteration");

@@ -21,7 +21,8 @@ Result<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(const std:
                                                                       Handlers handlers) {
   auto stream = std::make_unique<Stream>();
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);  // a plan of 10,000 layers passes the default 4 MiB
+  arguments.SetMaxReceiveMessageSize(-1);           // a plan of 10,000 layers passes the default 4 MiB
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the coordinator is never behind one
   stream->channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   const auto wall_deadline =
       std::chrono::system_clock::now() +

@@ -176,7 +176,7 @@ int RunAgent(const AgentOptions& options, Transport& transport, Clock& clock) {
 
   const std::unique_ptr<Role> role = context.is_worker() ? MakeWorker(context) : MakeServer(context);
   const int port = options.metrics_port <= 0 ? options.metrics_port : options.metrics_port + 1 + context.rank;
-  Result<std::unique_ptr<AgentMetrics>> metrics = AgentMetrics::Start(options.job, port);
+  Result<std::unique_ptr<AgentMetrics>> metrics = AgentMetrics::Start(options.job, options.metrics_host, port);
   if (metrics.ok()) context.metrics = metrics->get();
 
   CoordinatorClient::Handlers handlers;

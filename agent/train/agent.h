@@ -16,8 +16,9 @@ struct AgentOptions {
   std::uint64_t generation = 1;
   int workers = 1;
   int servers = 1;
-  int metrics_port = 0;     // the coordinator's; rank r serves at metrics_port + 1 + r; 0: any free one; below 0: none
-  Duration peer_timeout{};  // how long any peer may keep this rank waiting
+  int metrics_port = 0;  // the coordinator's; rank r serves at metrics_port + 1 + r; 0: any free one; below 0: none
+  std::string metrics_host = "127.0.0.1";  // IPv4 address to serve them at
+  Duration peer_timeout{};                 // how long any peer may keep this rank waiting
 };
 
 // The coordinator's exit code; 1 and a log line when it is lost. Does not finalize the transport: after a code other

@@ -5,10 +5,10 @@
 
 namespace weft {
 
-Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Start(const std::string& job, int port) {
+Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Start(const std::string& job, const std::string& host, int port) {
   std::unique_ptr<AgentMetrics> metrics(new AgentMetrics(job));
   if (port < 0) return metrics;
-  WEFT_ASSIGN_OR_RETURN(metrics->exporter_, MetricsExporter::Start(metrics->registry_, "127.0.0.1", port));
+  WEFT_ASSIGN_OR_RETURN(metrics->exporter_, MetricsExporter::Start(metrics->registry_, host, port));
   return metrics;
 }
 

@@ -20,8 +20,9 @@ namespace weft {
 // Each rank has one and serves it until destruction.
 class AgentMetrics {
  public:
-  // Port 0: any free one; below 0: nothing is served. Errors: as MetricsExporter::Start.
-  static Result<std::unique_ptr<AgentMetrics>> Start(const std::string& job, int port);
+  // Serves at the IPv4 address `host`. Port 0: any free one; below 0: nothing is served. Errors: as
+  // MetricsExporter::Start.
+  static Result<std::unique_ptr<AgentMetrics>> Start(const std::string& job, const std::string& host, int port);
 
   int port() const { return exporter_ == nullptr ? 0 : exporter_->port(); }
   MetricsRegistry& registry() { return registry_; }

@@ -5,7 +5,19 @@
 #include <type_traits>
 #include <vector>
 
+#include "coordinator/launch/remote_shell.h"
+
 namespace weft {
+namespace {
+
+// `mpirun`'s words for one rank on each of these hosts: "10.0.0.1:1,10.0.0.2:1".
+std::string HostList(const std::vector<std::string>& hosts) {
+  std::string list;
+  for (const std::string& host : hosts) list += (list.empty() ? "" : ",") + host + ":1";
+  return list;
+}
+
+}  // namespace
 
 Command MakeRankCommand(const RankLaunch& launch) {
   Command command;
@@ -23,8 +35,22 @@ Command MakeRankCommand(const RankLaunch& launch) {
   };
   arguments = {"mpirun", "--oversubscribe"};
   flag("--bind-to", "none");
-  // No remote shell is needed on one machine, and mpirun without one would refuse to start.
-  setting("plm", "isolated");
+  if (launch.hosts.empty()) {
+    // No remote shell is needed on one machine, and mpirun without one would refuse to start.
+    setting("plm", "isolated");
+  } else {
+    flag("--host", HostList(launch.hosts));
+    setting("plm_rsh_agent", kRemoteShellName);
+    // mpirun starts all daemons itself, at once, and stays connected to them: else they would detach, and start others.
+    setting("plm_rsh_no_tree_spawn", "1");
+    setting("plm_rsh_num_concurrent", std::to_string(launch.hosts.size() + 1));
+    setting("orte_leave_session_attached", "1");
+    setting("oob_tcp_if_include", launch.interface);
+    // A host that is cut off is noticed after 2 + 3 * 1 s.
+    setting("oob_tcp_keepalive_time", "2");
+    setting("oob_tcp_keepalive_intvl", "1");
+    setting("oob_tcp_keepalive_probes", "3");
+  }
   switch (launch.transport) {
     case RankTransport::kSharedMemory:
       setting("pml", "ob1");
@@ -55,6 +81,7 @@ Command MakeRankCommand(const RankLaunch& launch) {
   flag("--servers", launch.servers);
   flag("--peer-timeout-seconds", launch.peer_timeout_seconds);
   if (launch.transport != RankTransport::kSharedMemory) arguments.push_back("--no-shared-memory");
+  if (!launch.hosts.empty()) flag("--metrics-host", std::string("0.0.0.0"));
   if (launch.metrics_port > 0) flag("--metrics-port", launch.metrics_port);
   if (launch.inject_delay_us > 0) {
     flag("--inject-delay-us", launch.inject_delay_us);
@@ -65,6 +92,11 @@ Command MakeRankCommand(const RankLaunch& launch) {
       {"PMIX_MCA_gds", "hash"},        {"TMPDIR", launch.temporary_directory},
       {"OMP_NUM_THREADS", "1"},
   };
+  if (!launch.hosts.empty()) {
+    command.environment["PATH"] = launch.search_path;
+    command.environment["SHELL"] = "/bin/bash";  // for others mpirun wraps the command line
+    command.environment[kRemoteShellTestbed] = launch.testbed_path;
+  }
   command.output_path = launch.log_path;
   command.new_session = true;
   // Its ranks end within moments, and whoever outlives this process removes its files.

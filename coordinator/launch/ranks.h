@@ -1,9 +1,11 @@
-// The command that starts a generation's ranks: mpirun on this machine, its settings and the agents' flags. A value, so
-// that it is tested without a launch. docs/design/coordinator.md tells why each setting.
+// The command that starts a generation's ranks: mpirun, its settings and the agents' flags. All ranks run on this
+// machine, or rank r on hosts[r], whose daemon mpirun starts through a remote shell. A value, so that it is tested
+// without a launch. docs/design/coordinator.md tells why each setting.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "coordinator/launch/process.h"
 
@@ -15,11 +17,14 @@ enum class RankTransport { kSharedMemory, kTcp, kRdma };
 
 struct RankLaunch {
   std::string agent_path;
-  std::string coordinator_address;  // "unix:/tmp/weft-x/c"
+  std::string coordinator_address;  // "unix:/tmp/weft-x/c", "ipv4:10.213.0.254:4711"
   std::uint64_t generation = 1;
   std::string job;
   int workers = 1;
   int servers = 0;
+  std::vector<std::string> hosts{};  // IPv4 addresses, one a rank, reached over `interface`; empty: this machine
+  std::string testbed_path{};        // with hosts: the file that tells the remote shell where they are
+  std::string search_path{};         // with hosts: PATH, where mpirun finds the remote shell
   RankTransport transport = RankTransport::kSharedMemory;
   std::string interface {};  // kTcp: a network interface or its address range; empty: the loopback interface
   int metrics_port = 0;      // of the coordinator; rank r serves at metrics_port + 1 + r; 0: any free ports

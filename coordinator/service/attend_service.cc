@@ -74,16 +74,20 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
     server_.reset();
   }
 
-  Status Serve(const std::string& address) {
+  Status Serve(const std::string& address, const std::string& host) {
     grpc::ServerBuilder builder;
     int bound = 0;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &bound);
+    if (!host.empty()) builder.AddListeningPort(host + ":0", grpc::InsecureServerCredentials(), &port_);
     builder.SetMaxReceiveMessageSize(-1);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || bound == 0) return UnavailableError("can't listen at " + address);
+    if (!host.empty() && port_ == 0) return UnavailableError("can't listen at " + host);
     return OkStatus();
   }
+
+  int port() const { return port_; }
 
   std::optional<ServiceEvent> WaitUntil(TimePoint deadline) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -203,6 +207,7 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
   }
 
   std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;  // set by Serve
 
   Mutex mutex_;  // taken before an outbox's
   CondVar changed_;
@@ -215,19 +220,21 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
   std::vector<v1::RunEvent> history_ WEFT_GUARDED_BY(mutex_);
 };
 
-Result<std::unique_ptr<AttendService>> AttendService::Start(const std::string& address) {
+Result<std::unique_ptr<AttendService>> AttendService::Start(const std::string& address, const std::string& host) {
   const std::string prefix = "unix:";
   if (address.starts_with(prefix) && address.size() - prefix.size() > kMaxSocketPathBytes) {
     return InvalidArgumentError("socket: '" + address.substr(prefix.size()) + "' is over " +
                                 std::to_string(kMaxSocketPathBytes) + " bytes");
   }
   auto impl = std::make_unique<Impl>();
-  WEFT_RETURN_IF_ERROR(impl->Serve(address));
+  WEFT_RETURN_IF_ERROR(impl->Serve(address, host));
   return std::unique_ptr<AttendService>(new AttendService(std::move(impl)));
 }
 
 AttendService::AttendService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AttendService::~AttendService() = default;
+
+int AttendService::port() const { return impl_->port(); }
 
 std::optional<ServiceEvent> AttendService::WaitUntil(TimePoint deadline) { return impl_->WaitUntil(deadline); }
 void AttendService::Send(StreamId stream, v1::CoordinatorMessage message) { impl_->Send(stream, std::move(message)); }

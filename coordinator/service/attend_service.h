@@ -32,11 +32,14 @@ using ServiceEvent = std::variant<MessageArrived, StreamLost, StopAsked>;
 // Thread-safe.
 class AttendService {
  public:
-  // Serves at `address` ("unix:PATH"). INVALID_ARGUMENT: a path over 107 bytes; UNAVAILABLE: the address can't be
-  // bound.
-  static Result<std::unique_ptr<AttendService>> Start(const std::string& address);
+  // Serves at `address` ("unix:PATH"), and at any free port of `host` (an IPv4 address) unless that is empty.
+  // INVALID_ARGUMENT: a path over 107 bytes; UNAVAILABLE: an address can't be bound.
+  static Result<std::unique_ptr<AttendService>> Start(const std::string& address, const std::string& host = "");
   // Ends all streams.
   ~AttendService();
+
+  // On `host`; 0 without one.
+  int port() const;
 
   // The oldest event; nothing until `deadline`.
   std::optional<ServiceEvent> WaitUntil(TimePoint deadline);

@@ -167,14 +167,19 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
 
 void Coordinator::OnAllRegistered() {
   std::string ports;
+  std::map<int, std::string> addresses;
   for (const auto& [member, port] : metrics_ports_) {
-    ports += (ports.empty() ? "" : ", ") + generation_.NameOf(member) + " " + std::to_string(port);
+    const std::string host = options_.hosts.empty() ? "127.0.0.1" : options_.hosts.at(static_cast<std::size_t>(member));
+    addresses[member] = host + ":" + std::to_string(port);
+    ports += (ports.empty() ? "" : ", ") + generation_.NameOf(member) + " " +
+             (options_.hosts.empty() ? std::to_string(port) : addresses[member]);
   }
-  if (!ports.empty()) Tell("metrics of the ranks at http://127.0.0.1:PORT/metrics: " + ports);
+  const std::string where = options_.hosts.empty() ? "127.0.0.1:PORT" : "HOST:PORT";
+  if (!ports.empty()) Tell("metrics of the ranks at http://" + where + "/metrics: " + ports);
   if (!options_.prometheus_targets.empty()) {
     const Status status = WriteFileAtomically(
         options_.prometheus_targets,
-        PrometheusTargets(options_.job.name, options_.job.worker.replicas, options_.metrics_port, metrics_ports_));
+        PrometheusTargets(options_.job.name, options_.job.worker.replicas, options_.metrics_address, addresses));
     // Nobody can watch, but it can train.
     if (!status.ok()) Tell("no targets for Prometheus: " + status.message());
   }

@@ -31,13 +31,14 @@ struct CoordinatorOptions {
   JobSpec job;
   std::string job_text;  // for the ranks, overrides applied
   std::string run_directory;
+  std::vector<std::string> hosts;               // the address of each rank's host; empty: all are on this machine
   std::optional<Plan> plan;                     // given: nothing is measured
   std::string checkpoint;                       // to go on from; empty: from the beginning
   std::int64_t start_iteration = 0;             // the checkpoint's; of several workers' own the smallest
   std::vector<std::int64_t> worker_iterations;  // by worker, where each has its own
   // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
   std::string prometheus_targets;
-  int metrics_port = 0;  // the coordinator's own
+  std::string metrics_address;  // the coordinator's own, "127.0.0.1:9400"
   // What else is known of a rank that died, or that did not come (`registered`: all had), behind the cause.
   std::function<std::string(bool registered)> explain;
 };

@@ -7,20 +7,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Target(const std::string& training_job, const std::string& role, int port) {
+Json Target(const std::string& training_job, const std::string& role, const std::string& address) {
   Json labels;
   labels["training_job"] = training_job;
   labels["role"] = role;
-  return {{"targets", {"127.0.0.1:" + std::to_string(port)}}, {"labels", std::move(labels)}};
+  return {{"targets", {address}}, {"labels", std::move(labels)}};
 }
 
 }  // namespace
 
-std::string PrometheusTargets(const std::string& training_job, int workers, int coordinator_port,
-                              const std::map<int, int>& rank_ports) {
-  Json targets = Json::array({Target(training_job, "coordinator", coordinator_port)});
-  for (const auto& [rank, port] : rank_ports) {
-    Json target = Target(training_job, rank < workers ? "worker" : "server", port);
+std::string PrometheusTargets(const std::string& training_job, int workers, const std::string& coordinator,
+                              const std::map<int, std::string>& ranks) {
+  Json targets = Json::array({Target(training_job, "coordinator", coordinator)});
+  for (const auto& [rank, address] : ranks) {
+    Json target = Target(training_job, rank < workers ? "worker" : "server", address);
     target["labels"]["rank"] = std::to_string(rank);
     targets.push_back(std::move(target));
   }

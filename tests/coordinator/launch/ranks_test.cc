@@ -68,6 +68,28 @@ TEST(RanksTest, Command_Rdma_TakesUcx) {
   EXPECT_EQ(ValueOf(MakeRankCommand(launch), "osc"), "ucx");
 }
 
+TEST(RanksTest, Command_Hosts_TakeOneRankEachThroughTheRemoteShell) {
+  RankLaunch launch = FourWorkersAndAServer();
+  EXPECT_EQ(ValueOf(MakeRankCommand(launch), "plm"), "isolated");
+  launch.hosts = {"10.213.0.1", "10.213.0.2", "10.213.0.3", "10.213.0.4", "10.213.0.5"};
+  launch.transport = RankTransport::kTcp;
+  launch.interface = "weft0";
+  launch.testbed_path = "/run/weft/testbed/bed.json";
+  launch.search_path = "/opt:/usr/bin";
+  const Command command = MakeRankCommand(launch);
+  EXPECT_EQ(ValueOf(command, "--host"), "10.213.0.1:1,10.213.0.2:1,10.213.0.3:1,10.213.0.4:1,10.213.0.5:1");
+  EXPECT_THAT(command.arguments, Not(Contains("plm")));
+  EXPECT_EQ(ValueOf(command, "plm_rsh_agent"), "weft-remote-shell");
+  EXPECT_EQ(ValueOf(command, "plm_rsh_num_concurrent"), "6");
+  EXPECT_EQ(ValueOf(command, "oob_tcp_if_include"), "weft0");
+  EXPECT_EQ(ValueOf(command, "btl_tcp_if_include"), "weft0");
+  EXPECT_EQ(ValueOf(command, "btl"), "tcp,self");
+  EXPECT_EQ(ValueOf(command, "--metrics-host"), "0.0.0.0");
+  EXPECT_THAT(command.arguments, Contains("--no-shared-memory"));
+  EXPECT_THAT(command.environment, Contains(Pair("PATH", "/opt:/usr/bin")));
+  EXPECT_THAT(command.environment, Contains(Pair("WEFT_TESTBED", "/run/weft/testbed/bed.json")));
+}
+
 TEST(RanksTest, Command_RunsInASessionOfItsOwnThatDiesWithTheCoordinator) {
   const Command command = MakeRankCommand(FourWorkersAndAServer());
   EXPECT_TRUE(command.new_session);
