@@ -22,7 +22,7 @@ from harness import machine, page
 from harness.bench import Bench, BudgetSpent
 from harness.results import Results
 
-PARTS = ["accuracy"]
+PARTS = ["stall", "prediction", "choice", "accuracy"]
 QUICK_MINUTES = 9
 
 
@@ -30,13 +30,11 @@ def stop(_signal, _frame):
     sys.exit(130)
 
 
-def write_report(results, out, parts, quick):
+def write_report(results, out, quick):
     sections = []
     for name in PARTS:
         part = importlib.import_module(f"parts.{name}")
-        points = results.points(name, machine.version_of)
-        if points or name in parts:
-            sections += part.report(points, quick)
+        sections += part.report(lambda other: results.points(other, machine.version_of), quick)
     description = results.data["machine"]
     for point in results.data["points"]:
         if point["values"].get("torch_config"):
@@ -86,7 +84,7 @@ def main():
                 bench.close()
             print(f"{name}: {(time.monotonic() - begun) / 60:.1f} minutes", flush=True)
     finally:
-        write_report(results, options.out, chosen, options.quick)
+        write_report(results, options.out, options.quick)
     print(f"{options.out / 'report.html'}")
     sys.exit(1 if bench.failures else 0)
 

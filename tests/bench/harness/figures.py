@@ -11,7 +11,7 @@ class Ratio:
     """
 
     def __init__(self, values, base):
-        self.value = statistics.median(values.values()) / statistics.median(base.values())
+        self.value = median(values) / median(base)
         within = [values[repetition] / base[repetition] for repetition in values if repetition in base]
         self.low, self.high = (min(within), max(within)) if within else (self.value, self.value)
         self.repetitions = min(len(values), len(base))
@@ -33,6 +33,11 @@ def significant(value, digits=3):
         return f"{value:.3f}"
     text = f"{value:.{digits}g}"
     return f"{float(text):,.0f}" if "e" in text else text
+
+
+def median(values):
+    """Over the repetitions {repetition: value}."""
+    return statistics.median(values.values())
 
 
 def window_medians(iterations_us, period):

@@ -10,7 +10,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # What a measurement of Weft depends on: a commit that touches none of them keeps the points measured before.
-SOURCES = ["agent", "cli", "cmake", "common", "coordinator", "proto", "examples", "CMakeLists.txt", "CMakePresets.json"]
+SOURCES = ["agent", "cli", "cmake", "common", "coordinator", "proto", "examples/*.yaml", "CMakeLists.txt", "CMakePresets.json"]
 OPPONENT = ["ddp.py", "fashion.py"]
 
 

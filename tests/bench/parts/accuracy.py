@@ -215,7 +215,8 @@ def best_runs(points):
     return {p["settings"]["start"][1]: p for p in points if learning_rate_of(p) == learning_rate}
 
 
-def report(points, quick):
+def report(points_of, quick):
+    points = points_of("accuracy")
     sections = []
     table = rows(points, quick)
     for model, rate, _ in grid(quick):
@@ -241,8 +242,7 @@ def report(points, quick):
                   "time to 88 % (s)", "times faster than DDP", "MB sent / worker and iteration", "iteration ÷ compute"],
             rows=lines, plot=page.bars(bars, "times faster to 88 % than DDP") if bars else None,
             commands=[(row["name"], row["command"]) for row in here]))
-    sections.append(same_start(points))
-    return sections
+    return sections + ([same_start(points)] if points else [])
 
 
 def overhead(row):
