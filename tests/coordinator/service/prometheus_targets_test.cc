@@ -12,9 +12,11 @@ TEST(PrometheusTargetsTest, CoordinatorAndRanks_HaveAddressesAndLabels) {
     {"targets": ["127.0.0.1:9400"], "labels": {"training_job": "a \"job\"", "role": "coordinator"}},
     {"targets": ["127.0.0.1:9401"], "labels": {"training_job": "a \"job\"", "role": "worker", "rank": "0"}},
     {"targets": ["127.0.0.1:9402"], "labels": {"training_job": "a \"job\"", "role": "worker", "rank": "1"}},
-    {"targets": ["127.0.0.1:9403"], "labels": {"training_job": "a \"job\"", "role": "server", "rank": "2"}}])");
-  EXPECT_EQ(nlohmann::json::parse(PrometheusTargets("a \"job\"", 2, 9400, {{0, 9401}, {1, 9402}, {2, 9403}})),
-            expected);
+    {"targets": ["10.213.0.3:9403"], "labels": {"training_job": "a \"job\"", "role": "server", "rank": "2"}}])");
+  EXPECT_EQ(
+      nlohmann::json::parse(PrometheusTargets("a \"job\"", 2, "127.0.0.1:9400",
+                                              {{0, "127.0.0.1:9401"}, {1, "127.0.0.1:9402"}, {2, "10.213.0.3:9403"}})),
+      expected);
 }
 
 }  // namespace
