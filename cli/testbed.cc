@@ -350,8 +350,7 @@ Status CutTestbedHost(const std::string& name, int host, bool cut) {
 
 Result<bool> IsTestbedHostCut(const Testbed& testbed, int host) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, RunTool(PortCommand(testbed, host)));
-  // The port's state, as the spanning tree calls it.
-  return text.find(" state disabled ") != std::string::npos;
+  return text.find(" state DOWN ") != std::string::npos;
 }
 
 std::vector<pid_t> ProcessesOn(const TestbedHost& host) {

@@ -110,9 +110,7 @@ std::vector<ToolCommand> RateCommands(const Testbed& testbed, int host, std::int
 }
 
 ToolCommand CutCommand(const Testbed& testbed, int host, bool cut) {
-  // Port states of the spanning tree: 0 is disabled, 3 forwarding.
-  return Within(testbed, kSwitchPart, "ip",
-                {"link", "set", PortOf(std::to_string(host)), "type", "bridge_slave", "state", cut ? "0" : "3"});
+  return Within(testbed, kSwitchPart, "ip", {"link", "set", PortOf(std::to_string(host)), cut ? "down" : "up"});
 }
 
 ToolCommand PortCommand(const Testbed& testbed, int host) {

@@ -31,8 +31,8 @@ Shaping ShapingFor(std::int64_t bits_per_second);
 std::vector<ToolCommand> UpCommands(const Testbed& testbed);
 // Gives `host` another rate in both directions.
 std::vector<ToolCommand> RateCommands(const Testbed& testbed, int host, std::int64_t bits_per_second);
-// The bridge drops all that comes from or goes to `host` (and forwards again), as a switch that lost its other half;
-// the link stays up at both ends.
+// Takes the switch's end of the host's link down (and up again), as a pulled cable: nothing gets through, and nobody at
+// either end is told. (A bridge port's state, as of a spanning tree, is accepted and changes nothing.)
 ToolCommand CutCommand(const Testbed& testbed, int host, bool cut);
 // Prints the bridge's port of `host`, its state among the rest.
 ToolCommand PortCommand(const Testbed& testbed, int host);
