@@ -6,6 +6,7 @@
 #include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/plan_command.h"
+#include "cli/report_command.h"
 #include "cli/run_command.h"
 #include "cli/simulate_command.h"
 #include "cli/testbed_command.h"
@@ -13,6 +14,7 @@
 #include "cli/validate_command.h"
 #include "common/cpu.h"
 #include "common/status.h"
+#include "common/version.h"
 
 namespace weft {
 namespace {
@@ -21,10 +23,11 @@ int Main(int argc, const char* const* argv) {
   if (const Status status = CheckProcessor(); !status.ok()) return ReportStatus(status);
 
   CLI::App app("Trains neural networks over networks that are slower than the processors.", "weft");
-  app.set_version_flag("--version", "weft " WEFT_VERSION);
+  app.set_version_flag("--version", "weft " + Version());
   int exit_code = kExitOk;
   AddBenchCommand(&app, &exit_code);
   AddPlanCommand(&app, &exit_code);
+  AddReportCommand(&app, &exit_code);
   AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
   AddTestbedCommand(&app, &exit_code);

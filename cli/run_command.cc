@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include "cli/run_watcher.h"
 #include "cli/testbed.h"
 #include "common/plan/json.h"
+#include "common/report/report.h"
 #include "common/rpc/rpc.h"
 #include "common/rundir/atomic_file.h"
 #include "common/rundir/checkpoint.h"
@@ -170,6 +173,22 @@ bool HasCheckpoint(const std::string& run_directory) {
   return search.ok() && search->newest.has_value();
 }
 
+// This process's arguments as a shell would take them.
+std::string OwnCommand() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string command;
+  for (std::string argument; std::getline(file, argument, '\0');) {
+    constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    if (argument.empty() || argument.find_first_not_of(kPlain) != std::string::npos) {
+      std::string quoted = "'";
+      for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+      argument = quoted + "'";
+    }
+    command += (command.empty() ? "" : " ") + argument;
+  }
+  return command;
+}
+
 Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const std::string& binaries,
                            const std::string& scratch, const std::string& segments) {
   Command command;
@@ -180,6 +199,8 @@ Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const 
                        run.directory,
                        "--socket",
                        scratch + "/c",
+                       "--command",
+                       OwnCommand(),
                        "--agent",
                        binaries + "/weft-agent",
                        "--temporary-directory",
@@ -260,7 +281,12 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
       ReportError(fallback);
     }
     if (HasCheckpoint(path)) std::printf("%s\n", resume.c_str());
-    if (interrupted) DiscardUntrained(run, kExitInterrupted);
+    const bool discarded = interrupted && DiscardUntrained(run, kExitInterrupted);
+    // The coordinator did not live to make it.
+    if (const Status status = discarded ? OkStatus() : WriteReport(std::array{path}, path + "/report.html");
+        !status.ok()) {
+      ReportError("no report: " + status.message());
+    }
     return interrupted ? kExitInterrupted : kExitFailure;
   }
   const int exit_code = ended->exit_code();
@@ -278,6 +304,9 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
     std::printf("stopped before there was anything to save\n");
   }
   std::printf("run directory: %s\n", path.c_str());
+  if (std::error_code error; std::filesystem::exists(path + "/report.html", error)) {
+    std::printf("report: %s/report.html\n", path.c_str());
+  }
   return exit_code;
 }
 

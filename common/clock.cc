@@ -1,6 +1,8 @@
 #include "common/clock.h"
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <thread>
 
 namespace weft {
@@ -13,6 +15,15 @@ class SteadyClock : public Clock {
 };
 
 }  // namespace
+
+std::string UtcText(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
 
 Clock& Clock::Steady() {
   static SteadyClock clock;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "common/mutex.h"
 
@@ -15,6 +16,9 @@ constexpr double ToMicroseconds(Duration d) { return static_cast<double>(d.count
 constexpr double ToSeconds(Duration d) { return static_cast<double>(d.count()) * 1e-9; }
 constexpr Duration FromMicroseconds(double us) { return Duration(static_cast<Duration::rep>(us * 1e3)); }
 constexpr Duration FromSeconds(double s) { return Duration(static_cast<Duration::rep>(s * 1e9)); }
+
+// "2026-01-31T23:59:59Z".
+std::string UtcText(std::chrono::system_clock::time_point time);
 
 // Thread-safe.
 class Clock {

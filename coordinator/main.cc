@@ -1,5 +1,6 @@
 // `weft-coordinator`: one a job. `weft run` starts it; it launches the ranks, and tells how the run goes at its socket.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,7 @@ void CountSignal(int /*signal*/) { signals_seen = signals_seen + 1; }
 struct Flags {
   std::string job_file;
   std::string run_directory;
+  std::string command;
   std::string socket;
   std::string agent;
   std::string temporary_directory;
@@ -159,6 +161,8 @@ Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendSe
   CoordinatorOptions options;
   options.job_text = text;
   options.run_directory = flags.run_directory;
+  options.command = flags.command;
+  options.started = std::chrono::system_clock::now();
   options.checkpoint = flags.checkpoint;
   options.start_iteration = flags.start_iteration;
   options.worker_iterations = flags.worker_iterations;
@@ -290,6 +294,7 @@ int Main(int argc, const char* const* argv) {
   app.add_option("--segment-directory", flags.segment_directory, "For shared memory; removed at the end")->required();
   app.add_option("--testbed", flags.testbed, "A test-bed's file: run there, not on this machine");
   app.add_option("--plan", flags.plan_file, "A plan; nothing is measured");
+  app.add_option("--command", flags.command, "What was typed, for summary.json");
   app.add_option("--checkpoint", flags.checkpoint, "Go on from this checkpoint");
   app.add_option("--start-iteration", flags.start_iteration, "The checkpoint's iteration");
   app.add_option("--worker-iterations", flags.worker_iterations, "By worker, where each has its own; else left out")

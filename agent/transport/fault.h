@@ -43,7 +43,7 @@ class FaultTransport : public Transport {
     return below_.MakeRegisters(options, deadline);
   }
   void Abort(const Status& cause) override WEFT_EXCLUDES(mutex_);
-  // The transport's below, with the delay: "ob1/vader,self, sends delayed up to 200 us".
+  // The transport's below, with the delay: "ob1/vader,self of Open MPI 4.1.4, sends delayed up to 200 us".
   std::string description() const override;
 
  private:

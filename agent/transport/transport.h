@@ -52,7 +52,7 @@ class Transport {
   // `done` have run and no buffer is owned any more. Must not be called from a `done`.
   virtual void Abort(const Status& cause) = 0;
 
-  // "loopback", or Open MPI's components: "ob1/vader,tcp". For logs and summary.json.
+  // "loopback", or Open MPI's components: "ob1/vader,tcp of Open MPI 4.1.4". For logs and summary.json.
   virtual std::string description() const = 0;
 };
 

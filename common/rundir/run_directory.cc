@@ -94,14 +94,19 @@ void RunDirectory::Discard() const {
 }
 
 std::vector<std::string> RunDirectory::Files() const {
-  return {job(), plan(), timeline(), metrics(), trace(), model(), summary(), checkpoints()};
+  return {job(), plan(), timeline(), metrics(), trace(), model(), summary(), report(), checkpoints()};
 }
 
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const RunDirectory run, OpenToRead(path));
+  WEFT_RETURN_IF_ERROR(MakeFolders(run.checkpoints()));
+  return run;
+}
+
+Result<RunDirectory> RunDirectory::OpenToRead(const std::string& path) {
   const RunDirectory run(path);
   if (!Exists(path)) return InvalidArgumentError(path + ": No such file or directory");
   if (!Exists(run.job())) return InvalidArgumentError(path + ": holds no run: it has no job.yaml");
-  WEFT_RETURN_IF_ERROR(MakeFolders(run.checkpoints()));
   return run;
 }
 

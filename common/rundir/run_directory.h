@@ -43,6 +43,9 @@ class RunDirectory {
   // The folder of a run that goes on. INVALID_ARGUMENT: it is missing or holds no run.
   static Result<RunDirectory> Open(const std::string& path);
 
+  // The same to look at, whether or not the run has ended: nothing is made or changed.
+  static Result<RunDirectory> OpenToRead(const std::string& path);
+
   // For as long as the run goes on. INVALID_ARGUMENT: another process holds it. Nothing is locked on a file system
   // that has no locks.
   Result<RunLock> Lock() const;
@@ -55,6 +58,7 @@ class RunDirectory {
   std::string trace() const { return path_ + "/trace.json"; }
   std::string model() const { return path_ + "/model.safetensors"; }
   std::string summary() const { return path_ + "/summary.json"; }
+  std::string report() const { return path_ + "/report.html"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }  // a folder, always there
   std::string logs() const { return path_ + "/logs"; }                // a folder
 

@@ -1,5 +1,8 @@
 #include "coordinator/service/coordinator.h"
 
+#include <grpcpp/grpcpp.h>
+
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <thread>
@@ -10,7 +13,9 @@
 #include "common/math/sketch.h"
 #include "common/plan/json.h"
 #include "common/plan/names.h"
+#include "common/report/report.h"
 #include "common/rundir/atomic_file.h"
+#include "common/version.h"
 #include "coordinator/service/job_rules.h"
 #include "coordinator/service/messages.h"
 #include "coordinator/service/prometheus_targets.h"
@@ -79,6 +84,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::Make(CoordinatorOptions option
 Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, CoordinatorMetrics& metrics, Clock& clock,
                          std::unique_ptr<MetricsFile> metrics_file)
     : options_(std::move(options)),
+      started_(clock.Now()),
       service_(service),
       metrics_(metrics),
       clock_(clock),
@@ -159,7 +165,7 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
   ranks_[stream] = rank;
   streams_[rank] = stream;
   transport_ = registration.transport();
-  hosts_.insert(registration.host());
+  hosts_[registration.host()].insert(rank);
   if (registration.metrics_port() != 0) metrics_ports_[rank] = static_cast<int>(registration.metrics_port());
   const int ranks = options_.job.worker.replicas + options_.job.server.replicas;
   if (static_cast<int>(streams_.size()) == ranks) OnAllRegistered();
@@ -274,7 +280,12 @@ void Coordinator::EndDiverged(std::int64_t iteration) {
   generation_.OnDiverged(divergence_.Cause(iteration, options_.job.training.optimizer.learning_rate));
 }
 
-void Coordinator::HandleEvaluation(const v1::EvaluationResult& evaluation) {
+void Coordinator::HandleEvaluation(v1::EvaluationResult evaluation) {
+  // A server evaluates its centre once the workers have ended, and does not know after how many iterations.
+  if (evaluation.final() && evaluation.iteration() == 0) {
+    evaluation.set_iteration(statistics_.iteration());
+    evaluation.set_epoch(statistics_.epochs_ended());
+  }
   statistics_.AddEvaluation(evaluation);
   metrics_file_->AddEvaluation(evaluation);
   if (evaluation.has_model_variance()) metrics_.SetModelVariance(evaluation.model_variance(), /*relative_error=*/0);
@@ -423,13 +434,18 @@ std::string Coordinator::DescribeTransport() const {
   return transport_ + (shared_memory ? "; all ranks are on one host, their messages go through shared memory" : "");
 }
 
-int Coordinator::Finish() {
-  WEFT_CHECK(ended()) << "the run goes on";
-  if (!options_.prometheus_targets.empty()) {
-    std::error_code ignored;  // a file that was not written, or that somebody took away
-    std::filesystem::remove(options_.prometheus_targets, ignored);
-  }
+SummaryFacts Coordinator::Facts() const {
   SummaryFacts facts;
+  facts.job = options_.job.name;
+  facts.command = options_.command;
+  facts.started = UtcText(options_.started);
+  facts.ended = UtcText(options_.started +
+                        std::chrono::duration_cast<std::chrono::system_clock::duration>(clock_.Now() - started_));
+  for (const auto& [host, ranks] : hosts_) {
+    auto& names = facts.hosts.emplace_back(host, std::vector<std::string>()).second;
+    for (const int rank : ranks) names.push_back(generation_.NameOf(rank));
+  }
+  facts.software = {{"weft", Version()}, {"compiler", Compiler()}, {"gRPC", grpc::Version()}, {"kernel", Kernel()}};
   facts.strategy = Name(plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
   facts.model = FindField("spec.model.name")->choices.at(static_cast<std::size_t>(options_.job.model.name));
   facts.workers = options_.job.worker.replicas;
@@ -445,12 +461,23 @@ int Coordinator::Finish() {
                                                                   : QuantilesOf(measurements_.compute_seconds());
   facts.model_path = model_path_;
   for (const auto& [rank, report] : server_reports_) facts.server_reports.push_back(report);
+  return facts;
+}
 
+int Coordinator::Finish() {
+  WEFT_CHECK(ended()) << "the run goes on";
+  if (!options_.prometheus_targets.empty()) {
+    std::error_code ignored;  // a file that was not written, or that somebody took away
+    std::filesystem::remove(options_.prometheus_targets, ignored);
+  }
   const Plan plan = plan_.value_or(Plan{});
-  const std::string summary = SummaryJson(plan, statistics_.Totals(), facts);
+  const std::string summary = SummaryJson(plan, statistics_.Totals(), Facts());
   Status status = metrics_file_->Flush();
   if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plan));
   if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/summary.json", summary);
+  // Made from the files, so it can be made again.
+  const Status report = WriteReport(std::array{options_.run_directory}, options_.run_directory + "/report.html");
+  if (!report.ok()) LogWarning("no report", {{"cause", report.message()}});
   if (!status.ok() && end_->exit_code == 0) *end_ = {.exit_code = 1, .message = status.message(), .resumable = false};
 
   v1::RunEvent event;

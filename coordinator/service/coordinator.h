@@ -2,6 +2,7 @@
 // messages, the plan, the files of the run directory, the events that watchers see, metrics.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,6 +24,7 @@
 #include "coordinator/service/run_files.h"
 #include "coordinator/service/run_statistics.h"
 #include "coordinator/service/sketch_collector.h"
+#include "coordinator/service/trace_file.h"
 
 namespace weft {
 
@@ -31,11 +33,13 @@ struct CoordinatorOptions {
   JobSpec job;
   std::string job_text;  // for the ranks, overrides applied
   std::string run_directory;
-  std::vector<std::string> hosts;               // the address of each rank's host; empty: all are on this machine
-  std::optional<Plan> plan;                     // given: nothing is measured
-  std::string checkpoint;                       // to go on from; empty: from the beginning
-  std::int64_t start_iteration = 0;             // the checkpoint's; of several workers' own the smallest
-  std::vector<std::int64_t> worker_iterations;  // by worker, where each has its own
+  std::vector<std::string> hosts;                   // the address of each rank's host; empty: all are on this machine
+  std::string command;                              // as it was typed, for summary.json; empty: not known
+  std::chrono::system_clock::time_point started{};  // wall clock
+  std::optional<Plan> plan;                         // given: nothing is measured
+  std::string checkpoint;                           // to go on from; empty: from the beginning
+  std::int64_t start_iteration = 0;                 // the checkpoint's; of several workers' own the smallest
+  std::vector<std::int64_t> worker_iterations;      // by worker, where each has its own
   // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
   std::string prometheus_targets;
   std::string metrics_address;  // the coordinator's own, "127.0.0.1:9400"
@@ -74,7 +78,7 @@ class Coordinator {
   void Register(StreamId stream, const v1::Register& registration, std::uint64_t generation);
   void HandleMessage(int rank, const v1::AgentMessage& message);
   void HandleReports(int rank, const v1::IterationReports& reports);
-  void HandleEvaluation(const v1::EvaluationResult& evaluation);
+  void HandleEvaluation(v1::EvaluationResult evaluation);
   void HandleSketch(int rank, const v1::ModelSketch& sketch);
   // Ends the run: there is no model any more. `iteration`: the one after which that was seen.
   void EndDiverged(std::int64_t iteration);
@@ -86,12 +90,14 @@ class Coordinator {
   void Carry(const Action& action);
   void MakeThePlan();
   Status PlanFromMeasurements();
+  SummaryFacts Facts() const;
   std::string DescribeTransport() const;
   void PublishProgress();
   void Send(int rank, v1::CoordinatorMessage message);
   double compute_seconds() const;
 
   const CoordinatorOptions options_;
+  const TimePoint started_;
   AttendService& service_;
   CoordinatorMetrics& metrics_;
   Clock& clock_;
@@ -107,8 +113,8 @@ class Coordinator {
   std::map<int, StreamId> streams_;
   std::map<int, int> metrics_ports_;
   std::string transport_;
-  std::set<std::string> hosts_;
-  std::set<int> not_finite_;  // workers that were named
+  std::map<std::string, std::set<int>> hosts_;  // with their ranks
+  std::set<int> not_finite_;                    // workers that were named
   std::optional<Plan> plan_;
   std::map<int, v1::ServerReport> server_reports_;
   std::string model_path_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
@@ -21,6 +22,22 @@ using Json = nlohmann::ordered_json;
 double Us(std::int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 Json ToJson(const Quantiles& quantiles) { return {{"median", quantiles.median}, {"p95", quantiles.p95}}; }
+
+Json ToJson(const std::map<std::uint32_t, GroupTotals>& groups) {
+  Json all = Json::array();
+  for (const auto& [index, group] : groups) {
+    const auto mean = [transfers = group.transfers](double sum) { return sum / static_cast<double>(transfers); };
+    all.push_back({{"group", index},
+                   {"transfers", group.transfers},
+                   {"push_bytes", group.push_bytes},
+                   {"pull_bytes", group.pull_bytes},
+                   {"overruns", group.overruns},
+                   {"transfer_seconds", mean(group.transfer_seconds)},
+                   {"grant_wait_seconds", mean(group.grant_wait_seconds)},
+                   {"start_error_seconds", mean(group.late_seconds)}});
+  }
+  return all;
+}
 
 Json ToJson(const v1::Transfer& transfer, std::int64_t origin_ns) {
   return {{"group", transfer.group()},
@@ -71,18 +88,11 @@ std::int64_t ReceivedFromServers(const Plan& plan, const RunTotals& totals) {
   return std::accumulate(totals.received_bytes.begin(), totals.received_bytes.end(), std::int64_t{0});
 }
 
-Json Slice(int process, int thread, const std::string& name, double start_us, double duration_us) {
-  return {{"name", name}, {"ph", "X"}, {"pid", process}, {"tid", thread}, {"ts", start_us}, {"dur", duration_us}};
-}
-
-Json NameOf(const char* what, int process, int thread, const std::string& name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
-}
-
 }  // namespace
 
 std::string SummaryJson(const Plan& plan, const RunTotals& totals, const SummaryFacts& facts) {
-  Json json = {{"strategy", facts.strategy},
+  Json json = {{"job", facts.job},
+               {"strategy", facts.strategy},
                {"model", facts.model},
                {"workers", facts.workers},
                {"servers", facts.servers},
@@ -125,6 +135,7 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
     json["registers"] = {{"mechanism", totals.mechanism}, {"reason", totals.mechanism_reason}};
     json["quantizer_failures"] = {{"low_digits", totals.further_digit_blocks}, {"all_digits", totals.raw_blocks}};
   }
+  json["groups"] = ToJson(totals.groups);
   Json reports = Json::array();
   for (const v1::ServerReport& report : facts.server_reports) {
     reports.push_back({{"busy_seconds", report.busy_seconds()},
@@ -134,6 +145,13 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
                        {"sent_bytes", report.sent_bytes()}});
   }
   json["server_links"] = std::move(reports);
+  json["command"] = facts.command;
+  json["started"] = facts.started;
+  json["ended"] = facts.ended;
+  json["hosts"] = Json::array();
+  for (const auto& [name, ranks] : facts.hosts) json["hosts"].push_back({{"name", name}, {"ranks", ranks}});
+  json["software"] = Json::object();
+  for (const auto& [name, version] : facts.software) json["software"][name] = version;
   return json.dump(2) + "\n";
 }
 
@@ -145,7 +163,12 @@ Result<std::unique_ptr<MetricsFile>> MetricsFile::Open(const std::string& path, 
   }
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return ErrnoError("open " + path, errno);
-  return std::unique_ptr<MetricsFile>(new MetricsFile(path, file));
+  std::unique_ptr<MetricsFile> metrics(new MetricsFile(path, file));
+  if (start_iteration > 0) {
+    metrics->pending_ = Json({{"iteration", start_iteration}, {"resumed", true}}).dump() + "\n";
+    WEFT_RETURN_IF_ERROR(metrics->Flush());
+  }
+  return metrics;
 }
 
 MetricsFile::~MetricsFile() { close(file_); }
@@ -205,62 +228,6 @@ Status MetricsFile::Flush() {
     pending_.erase(0, static_cast<std::size_t>(written));
   }
   return OkStatus();
-}
-
-void TraceCollector::Add(int rank, const v1::IterationReport& report) {
-  if (first_.size() < kFirstReports) {
-    first_.emplace_back(rank, report);
-    return;
-  }
-  last_.emplace_back(rank, report);
-  if (last_.size() > kLastReports) last_.pop_front();
-}
-
-std::string TraceCollector::ToJson(const Plan& plan) const {
-  // Threads of a rank's process: 0 its compute, then two a group, slots and transfers.
-  const auto slot_thread = [](std::uint32_t group) { return 1 + 2 * static_cast<int>(group); };
-  std::int64_t origin_ns = first_.empty() ? 0 : first_.front().second.start_ns();
-  for (const auto& [rank, report] : first_) origin_ns = std::min(origin_ns, report.start_ns());
-
-  Json events = Json::array();
-  for (int rank = 0; rank < plan.workers; ++rank) {
-    events.push_back(NameOf("process_name", rank, 0, "worker " + std::to_string(rank)));
-    events.push_back(NameOf("thread_name", rank, 0, "compute"));
-    for (const PlanGroup& group : plan.groups) {
-      const int thread = slot_thread(static_cast<std::uint32_t>(group.index));
-      events.push_back(NameOf("thread_name", rank, thread, "slots of group " + std::to_string(group.index)));
-      events.push_back(NameOf("thread_name", rank, thread + 1, "transfers of group " + std::to_string(group.index)));
-    }
-  }
-  const auto add = [&](int rank, const v1::IterationReport& report) {
-    const auto at = [&](std::int64_t ns) { return Us(ns - origin_ns); };
-    Json forward = Slice(rank, 0, "forward", at(report.start_ns()), Us(report.forward_end_ns() - report.start_ns()));
-    forward["args"] = {{"iteration", report.iteration()}};
-    Json backward =
-        Slice(rank, 0, "backward", at(report.forward_end_ns()), Us(report.end_ns() - report.forward_end_ns()));
-    backward["args"] = {{"iteration", report.iteration()}, {"stall_us", Us(report.stall_ns())}};
-    events.push_back(std::move(forward));
-    events.push_back(std::move(backward));
-    for (const v1::Transfer& transfer : report.transfers()) {
-      if (transfer.group() >= plan.groups.size()) continue;
-      const int thread = slot_thread(transfer.group());
-      Json slot = Slice(rank, thread, "slot " + std::to_string(transfer.slot()), at(transfer.planned_start_ns()),
-                        plan.groups[transfer.group()].slot_us);
-      slot["args"] = {{"round", transfer.round()}};
-      Json slice = Slice(rank, thread + 1, "server " + std::to_string(transfer.server()), at(transfer.granted_ns()),
-                         Us(transfer.end_ns() - transfer.granted_ns()));
-      slice["args"] = {{"round", transfer.round()},
-                       {"push_bytes", transfer.push_bytes()},
-                       {"pull_bytes", transfer.pull_bytes()},
-                       {"overrun", transfer.overrun()}};
-      events.push_back(std::move(slot));
-      events.push_back(std::move(slice));
-    }
-  };
-  for (const auto& [rank, report] : first_) add(rank, report);
-  for (const auto& [rank, report] : last_) add(rank, report);
-  const Json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return trace.dump() + "\n";
 }
 
 }  // namespace weft

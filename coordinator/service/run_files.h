@@ -1,9 +1,8 @@
-// What a run leaves in its run directory beside the model and the checkpoints: plan.json, timeline.json, metrics.jsonl,
-// trace.json and summary.json. docs/format/run-directory.md has each field.
+// What a run leaves in its run directory beside the model and the checkpoints: plan.json, timeline.json, metrics.jsonl
+// and summary.json (trace_file.h has trace.json). docs/format/run-directory.md has each field.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +17,12 @@ namespace weft {
 
 // What summary.json tells beside the totals.
 struct SummaryFacts {
+  std::string job;
+  std::string command;  // as it was typed; empty: not known
+  std::string started;  // UTC
+  std::string ended;
+  std::vector<std::pair<std::string, std::vector<std::string>>> hosts;  // with the ranks on each: "worker 0"
+  std::vector<std::pair<std::string, std::string>> software;            // with its version
   std::string strategy;
   std::string model;
   int workers = 0;
@@ -40,7 +45,8 @@ std::string SummaryJson(const Plan& plan, const RunTotals& totals, const Summary
 // thread-safe.
 class MetricsFile {
  public:
-  // Goes on with the file after `start_iteration`: later lines, and a torn last one, are taken out. Of a worker's own
+  // Goes on with the file after `start_iteration`: later lines, and a torn last one, are taken out, and a line tells of
+  // the restart. Of a worker's own
   // iterations those after its entry in `worker_iterations`, where that is not empty. Errors of the file.
   static Result<std::unique_ptr<MetricsFile>> Open(const std::string& path, std::int64_t start_iteration,
                                                    const std::vector<std::int64_t>& worker_iterations = {});
@@ -61,21 +67,6 @@ class MetricsFile {
   const std::string path_;
   const int file_;
   std::string pending_;
-};
-
-// trace.json, in Chrome's trace event format: per worker its compute, the slots and the transfers. Bounded: the first
-// and the last reports of a run. Not thread-safe.
-class TraceCollector {
- public:
-  void Add(int rank, const v1::IterationReport& report);
-  std::string ToJson(const Plan& plan) const;
-
- private:
-  static constexpr std::size_t kFirstReports = 1000;
-  static constexpr std::size_t kLastReports = 1000;
-
-  std::vector<std::pair<int, v1::IterationReport>> first_;
-  std::deque<std::pair<int, v1::IterationReport>> last_;
 };
 
 }  // namespace weft

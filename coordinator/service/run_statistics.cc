@@ -44,6 +44,16 @@ void RunStatistics::Add(int worker, const v1::IterationReport& report) {
   staleness_sum_ += report.staleness_iterations();
   staleness_max_ = std::max(staleness_max_, report.staleness_iterations());
   iteration_seconds_.push_back(seconds);
+  for (const v1::Transfer& transfer : report.transfers()) {
+    GroupTotals& group = groups_[transfer.group()];
+    ++group.transfers;
+    group.push_bytes += transfer.push_bytes();
+    group.pull_bytes += transfer.pull_bytes();
+    group.overruns += transfer.overrun() ? 1 : 0;
+    group.transfer_seconds += static_cast<double>(transfer.end_ns() - transfer.granted_ns()) * kSecondsPerNs;
+    group.grant_wait_seconds += static_cast<double>(transfer.granted_ns() - transfer.start_ns()) * kSecondsPerNs;
+    group.late_seconds += static_cast<double>(transfer.start_ns() - transfer.planned_start_ns()) * kSecondsPerNs;
+  }
 
   // One worker whose loss is not a number must not hide the others'.
   const bool finite = std::isfinite(report.loss_sum());
@@ -165,6 +175,7 @@ RunTotals RunStatistics::Totals() const {
   }
   totals.model_variance = model_variance_;
   totals.worst_accuracy = worst_accuracy_;
+  totals.groups = groups_;
   AddExchanges(&totals);
   return totals;
 }

@@ -19,6 +19,18 @@ struct Quantiles {
 // By linear interpolation between the closest ranks; zeros for no values.
 Quantiles QuantilesOf(std::vector<double> values);
 
+// Of a group's transfers with the servers.
+struct GroupTotals {
+  std::int64_t transfers = 0;
+  std::int64_t push_bytes = 0;
+  std::int64_t pull_bytes = 0;
+  std::int64_t overruns = 0;
+  // Sums over the transfers.
+  double transfer_seconds = 0;    // from the grant to the end
+  double grant_wait_seconds = 0;  // from the request to the grant
+  double late_seconds = 0;        // from the planned start to the request; negative: before it
+};
+
 struct RunTotals {
   std::int64_t iterations = 0;  // the last one that a worker ended
   std::int64_t epochs = 0;      // ended
@@ -45,6 +57,7 @@ struct RunTotals {
   std::string mechanism_reason;
   double staleness_mean = 0;
   double staleness_max = 0;
+  std::map<std::uint32_t, GroupTotals> groups;
 };
 
 // Not thread-safe.
@@ -63,6 +76,7 @@ class RunStatistics {
   v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
   RunTotals Totals() const;
 
+  std::int64_t epochs_ended() const { return epochs_ended_; }
   // The furthest worker's.
   std::int64_t iteration() const { return iteration_; }
   // Median of the last second; 0 before the first report.
@@ -101,6 +115,7 @@ class RunStatistics {
   double stall_seconds_ = 0;
   double communication_seconds_ = 0;
   std::map<int, Worker> workers_;
+  std::map<std::uint32_t, GroupTotals> groups_;
   std::map<int, v1::ExchangeReport> exchanges_;
   std::optional<double> model_variance_;
   std::optional<double> worst_accuracy_;

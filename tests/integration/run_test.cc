@@ -113,8 +113,8 @@ spec:
 
 TEST_F(RunTest, WholeRun_LeavesItsFilesAndASummary) {
   Complete(Run("run"));
-  for (const char* name :
-       {"job.yaml", "plan.json", "timeline.json", "metrics.jsonl", "trace.json", "model.safetensors", "summary.json"}) {
+  for (const char* name : {"job.yaml", "plan.json", "timeline.json", "metrics.jsonl", "trace.json", "model.safetensors",
+                           "summary.json", "report.html"}) {
     EXPECT_TRUE(std::filesystem::exists(Path("run/") + name)) << name;
   }
   const Json summary = Json::parse(ReadWholeFile(Path("run/summary.json")));

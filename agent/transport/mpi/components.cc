@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -29,6 +31,17 @@ std::string MpiComponents() {
   if (pml.empty()) pml = "auto";
   if (pml == "ucx" || pml == "cm") return pml;  // they use no byte transfer layer
   return pml + "/" + (btl.empty() ? "auto" : btl);
+}
+
+std::string MpiVersion() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "";
+  text.resize(static_cast<std::size_t>(length));
+  // "Open MPI v4.1.4, package: Debian Open MPI, ident: …"
+  text.resize(std::min(text.find(','), text.size()));
+  if (const std::size_t v = text.rfind(" v"); v != std::string::npos) text.erase(v + 1, 1);
+  return text;
 }
 
 }  // namespace weft

@@ -190,7 +190,7 @@ Status MpiProgress::Initialize() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size_);
-  description_ = MpiComponents();
+  description_ = MpiComponents() + " of " + MpiVersion();
   if (provided < MPI_THREAD_SERIALIZED) {
     return FailedPreconditionError("MPI gives thread level " + std::to_string(provided) + ", below SERIALIZED");
   }

@@ -99,6 +99,9 @@ class CoordinatorTest : public testing::Test {
     options_.job.name = "job";
     options_.job_text = "the job's text";
     options_.run_directory = directory_;
+    options_.command = "weft run 'a b.yaml'";
+    options_.started = std::chrono::system_clock::time_point(std::chrono::seconds(1'769'853'600));
+    std::ofstream(directory_ + "/job.yaml") << options_.job_text;
   }
 
   void TearDown() override {
@@ -225,6 +228,21 @@ TEST_F(CoordinatorTest, PlanGiven_RunLeavesItsFiles) {
   EXPECT_NEAR(summary["iteration_seconds"]["median"], 0.001, 1e-12);
   EXPECT_NEAR(summary["stall_fraction"], 0.1, 1e-12);
   EXPECT_EQ(summary["exit_code"], 0);
+  EXPECT_EQ(summary["command"], "weft run 'a b.yaml'");
+  EXPECT_EQ(summary["started"], "2026-01-31T10:00:00Z");
+  EXPECT_THAT(summary["ended"], HasSubstr("2026-01-31T10:0"));
+  EXPECT_EQ(summary["hosts"][0]["ranks"], Json({"worker 0", "server 0"}));
+  EXPECT_FALSE(summary["software"]["weft"].get<std::string>().empty());
+  const Json& group = summary["groups"].at(0);
+  EXPECT_EQ(group["group"], 0);
+  EXPECT_EQ(group["transfers"], 2);
+  EXPECT_EQ(group["push_bytes"], 8800);
+  EXPECT_EQ(group["pull_bytes"], 8800);
+  EXPECT_EQ(group["overruns"], 0);
+  EXPECT_NEAR(group["transfer_seconds"], 10e-6, 1e-12);
+  EXPECT_NEAR(group["grant_wait_seconds"], 1e-6, 1e-12);
+  EXPECT_NEAR(group["start_error_seconds"], 2e-6, 1e-12);
+  EXPECT_THAT(Contents(directory_ + "/report.html"), HasSubstr("\"iterations\":2"));
 
   std::ifstream metrics(directory_ + "/metrics.jsonl");
   std::vector<std::int64_t> iterations;
@@ -345,7 +363,8 @@ TEST_F(CoordinatorTest, Resume_TakesLaterAndTornLinesOutOfTheMetrics) {
   options_.plan = SmallPlan();
   options_.start_iteration = 2;
   Start();
-  EXPECT_EQ(Contents(directory_ + "/metrics.jsonl"), "{\"iteration\": 1}\n{\"iteration\": 2}\n");
+  EXPECT_EQ(Contents(directory_ + "/metrics.jsonl"),
+            "{\"iteration\": 1}\n{\"iteration\": 2}\n{\"iteration\":2,\"resumed\":true}\n");
 }
 
 TEST(AttendServiceTest, SocketPathTooLong_IsRefusedByName) {
