@@ -2,7 +2,7 @@
 // worker has x and a weight w (at first the model and 1), and what the model holds, and gradients are taken at, is
 // z = x / w. In iteration t, with d the displacement of any optimizer's local step on z, which stands for -gamma g(z):
 //   x <- x + d
-//   send (x/2, w/2) to neighbour number t mod deg of the overlay;  x <- x/2,  w <- w/2
+//   send (x/2, w/2) to its next neighbour of the overlay in turn;  x <- x/2,  w <- w/2
 //   add what others sent in iteration t - tau to x and w;   z <- x / w
 // The mixing matrix is column-stochastic: it conserves sum_i x_i and sum_i w_i = P, each with what is under way. tau =
 // 0 waits in each iteration for what was sent in it; otherwise a message has tau iterations of compute to arrive in.

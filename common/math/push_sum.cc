@@ -8,8 +8,13 @@
 
 namespace weft {
 
+int PushReceiver(std::span<const int> neighbours, int node, std::int64_t iteration) {
+  const auto below = std::lower_bound(neighbours.begin(), neighbours.end(), node) - neighbours.begin();
+  return neighbours[static_cast<std::size_t>(below + iteration) % neighbours.size()];
+}
+
 int PushReceiver(const Topology& topology, int node, std::int64_t iteration) {
-  return topology.neighbours(node)[static_cast<std::size_t>(iteration % topology.degree(node))];
+  return PushReceiver(topology.neighbours(node), node, iteration);
 }
 
 double SmallestPushWeightLog2(const Topology& topology, int overlap) {

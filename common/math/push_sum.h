@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/math/topology.h"
 #include "common/status.h"
 
 namespace weft {
 
-// The neighbour to which `node` sends in an iteration: number t mod degree.
+// The neighbour to which `node` sends in an iteration: number (k + t) mod degree of `neighbours`, which are in
+// ascending order, k of them below `node`. On a ring and the complete graph (where k is `node`) all send equally far
+// ahead, a permutation: each hears from one. With t alone nearly all would send to the same one on the complete graph.
+int PushReceiver(std::span<const int> neighbours, int node, std::int64_t iteration);
 int PushReceiver(const Topology& topology, int node, std::int64_t iteration);
 
 // log2 of the smallest weight w that a node comes to. Each iteration halves w, and a neighbour's half comes when its

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/math/push_sum.h"
 #include "common/plan/names.h"
 #include "coordinator/planner/network.h"
 #include "coordinator/planner/pace.h"
@@ -100,8 +101,7 @@ class GossipSimulation {
     worker.waits_since = network_.now();
     if (plan_.strategy == StrategyType::kDPSGD) return WaitFor(w, worker.iteration);
     if (plan_.strategy == StrategyType::kSGP) {
-      const std::vector<int>& to = neighbours_[Size(w)];
-      SendModel(w, to[Size(worker.iteration) % to.size()]);
+      SendModel(w, PushReceiver(neighbours_[Size(w)], w, worker.iteration));
       return WaitFor(w, worker.iteration - request_.peers.overlap);
     }
     if (!ends_round(worker)) return BeginIteration(w);
@@ -133,8 +133,7 @@ class GossipSimulation {
     if (plan_.strategy == StrategyType::kDPSGD) return static_cast<int>(neighbours_[Size(w)].size());
     int count = 1;  // its own
     for (const int from : neighbours_[Size(w)]) {
-      const std::vector<int>& to = neighbours_[Size(from)];
-      count += to[Size(iteration) % to.size()] == w ? 1 : 0;
+      count += PushReceiver(neighbours_[Size(from)], from, iteration) == w ? 1 : 0;
     }
     return count;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/check.h"
+#include "common/math/push_sum.h"
 
 namespace weft {
 namespace {
@@ -89,8 +90,9 @@ double PushesMet(const PlanRequest& request) {
   double sum = 0;
   for (int t = 0; t < rounds; ++t) {
     std::vector<int> received(neighbours.size(), 0);
-    for (const std::vector<int>& to : neighbours) {
-      ++received[static_cast<std::size_t>(to[static_cast<std::size_t>(t) % to.size()])];
+    for (int node = 0; node < request.workers; ++node) {
+      const int to = PushReceiver(neighbours[static_cast<std::size_t>(node)], node, t);
+      ++received[static_cast<std::size_t>(to)];
     }
     sum += *std::max_element(received.begin(), received.end());
   }

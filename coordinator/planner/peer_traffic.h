@@ -11,7 +11,7 @@
 namespace weft {
 
 // How many of SGP's messages meet at the busiest worker's port, in the mean over iterations t, when each worker sends
-// to its neighbour number t mod d. Two workers or more.
+// as common/math/push_sum.h says. Two workers or more.
 double PushesMet(const PlanRequest& request);
 
 // [k]: how likely k others have drawn the same partner as a worker that has drawn one, each among its neighbours. Two

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 namespace weft {
 namespace {
 
@@ -33,13 +36,47 @@ TEST(PushSumTest, Overlap_DelaysTheFirstPush) {
   EXPECT_FALSE(CheckPushSum(ring, 100).ok());
 }
 
-// All others send to one node in each iteration, to the next one in the next.
-TEST(PushSumTest, CompleteGraph_EachNodeWaitsForItsTurn) {
-  const auto complete = [](int nodes) {
-    return Topology::Make({.type = TopologyType::kComplete, .edges = {}}, nodes, 1).value();
-  };
-  EXPECT_TRUE(CheckPushSum(complete(32), 1).ok()) << SmallestPushWeightLog2(complete(32), 1);
-  EXPECT_FALSE(CheckPushSum(complete(256), 1).ok()) << SmallestPushWeightLog2(complete(256), 1);
+Topology Complete(int nodes) {
+  return Topology::Make({.type = TopologyType::kComplete, .edges = {}}, nodes, 1).value();
+}
+
+// With the iteration alone nearly all would send to the same node: a hot spot, and the others' weights would go down.
+TEST(PushSumTest, CompleteGraphAndRing_EachIterationIsAPermutation) {
+  for (const int nodes : {2, 3, 8, 33}) {
+    for (const TopologyType type : {TopologyType::kComplete, TopologyType::kRing}) {
+      const Topology graph = Topology::Make({.type = type, .edges = {}}, nodes, 1).value();
+      for (std::int64_t t = 1; t <= 2 * nodes; ++t) {
+        std::set<int> receivers;
+        for (int node = 0; node < nodes; ++node) receivers.insert(PushReceiver(graph, node, t));
+        EXPECT_EQ(receivers.size(), static_cast<std::size_t>(nodes)) << nodes << " nodes, iteration " << t;
+      }
+    }
+  }
+}
+
+TEST(PushSumTest, CompleteGraph_WeightsStayNearOneHoweverLarge) {
+  for (const int nodes : {2, 32, 256, kMaxTopologyNodes}) {
+    EXPECT_GE(SmallestPushWeightLog2(Complete(nodes), /*overlap=*/0), -1) << nodes;
+    EXPECT_GE(SmallestPushWeightLog2(Complete(nodes), /*overlap=*/1), -3) << nodes;
+    EXPECT_TRUE(CheckPushSum(Complete(nodes), 1).ok()) << nodes;
+  }
+}
+
+// Each node sends to each of its neighbours in turn, so that the graph's connections all carry something.
+TEST(PushSumTest, Receivers_GoRoundAllNeighbours) {
+  const Topology torus = Topology::Make({.type = TopologyType::kTorus, .edges = {}}, 12, 1).value();
+  for (int node = 0; node < torus.nodes(); ++node) {
+    std::vector<int> receivers;
+    for (int t = 0; t < torus.degree(node); ++t) receivers.push_back(PushReceiver(torus, node, t));
+    EXPECT_THAT(receivers, testing::UnorderedElementsAreArray(torus.neighbours(node)));
+  }
+}
+
+TEST(PushSumTest, RegularGraphs_HearOftenEnough) {
+  for (const TopologyType type : {TopologyType::kHypercube, TopologyType::kTorus, TopologyType::kRandomRegular}) {
+    const Topology graph = Topology::Make({.type = type, .degree = 6, .edges = {}}, 64, 1).value();
+    EXPECT_GE(SmallestPushWeightLog2(graph, /*overlap=*/1), -20) << static_cast<int>(type);
+  }
 }
 
 }  // namespace
