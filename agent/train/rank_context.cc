@@ -25,6 +25,14 @@ Result<Timeline> ReadTimeline(const std::string& path) {
   return timeline;
 }
 
+void Slow(double factor, Timeline& timeline) {
+  for (LayerTiming& layer : timeline.layers) {
+    for (double* us : {&layer.forward_us, &layer.backward_us, &layer.backward_start_us}) *us *= factor;
+  }
+  timeline.end_us *= factor;
+  timeline.optimizer_us *= factor;
+}
+
 }  // namespace
 
 Status PrepareContext(const v1::Prepare& prepare, RankContext& context) {
@@ -39,6 +47,7 @@ Status PrepareContext(const v1::Prepare& prepare, RankContext& context) {
   ReplayInput replay;
   if (job.model.name == ModelType::kReplay) {
     WEFT_ASSIGN_OR_RETURN(replay.timeline, ReadTimeline(job.model.replay_timeline));
+    if (context.rank == 0) Slow(job.model.replay_slow_worker, replay.timeline);
     replay.clock = context.clock;
   }
   const SampleShape& shape = context.dataset->shape();

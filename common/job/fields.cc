@@ -64,6 +64,9 @@ void AddModelAndData(std::vector<Row>& rows) {
   rows.push_back(Value("spec.model.replay.timeline", WEFT_AT(model.replay_timeline),
                        "A timeline file: sizes and times of the layers, as `weft plan` takes it.")
                      .Length(1, kMaxPathLength));
+  rows.push_back(Value("spec.model.replay.slowWorker", WEFT_AT(model.replay_slow_worker),
+                       "How many times as long worker 0 sleeps: a machine slower than the others.")
+                     .Range(1, 1000));
   rows.push_back(Value("spec.model.initialWeights", WEFT_AT(model.initial_weights), "A safetensors file to start from.")
                      .Length(1, kMaxPathLength)
                      .Default("(drawn from the seed)"));

@@ -72,8 +72,9 @@ struct ModelSpec {
   int transformer_heads = 4;      // .heads
   int transformer_context = 128;  // .context: tokens a sample, 8 bits each
   // model.replay
-  std::string replay_timeline;  // .timeline: a timeline file; layers sleep as long as it says
-  std::string initial_weights;  // model.initialWeights: a safetensors file; empty: from the seed
+  std::string replay_timeline;    // .timeline: a timeline file; layers sleep as long as it says
+  double replay_slow_worker = 1;  // .slowWorker: how many times as long worker 0 sleeps
+  std::string initial_weights;    // model.initialWeights: a safetensors file; empty: from the seed
 };
 
 enum class DataFormat { kIDX, kCIFAR10, kText, kSynthetic };  // Synthetic: for replay, which reads no sample

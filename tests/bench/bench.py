@@ -22,8 +22,7 @@ from harness import machine, page
 from harness.bench import Bench, BudgetSpent
 from harness.results import Results
 
-PARTS = ["stall", "prediction", "choice", "accuracy"]
-QUICK_MINUTES = 9
+PARTS = ["links", "stall", "prediction", "choice", "heterogeneity", "scale", "accuracy"]
 
 
 def stop(_signal, _frame):
@@ -72,7 +71,7 @@ def main():
     try:
         for name in [] if options.report_only else chosen:
             part = importlib.import_module(f"parts.{name}")
-            minutes = options.minutes or (QUICK_MINUTES / len(chosen) if options.quick else part.MINUTES)
+            minutes = options.minutes or (part.QUICK_MINUTES if options.quick else part.MINUTES)
             print(f"{name}: up to {minutes:.0f} minutes", flush=True)
             begun = time.monotonic()
             bench.begin(name, minutes)

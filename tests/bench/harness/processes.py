@@ -13,6 +13,10 @@ class Failed(Exception):
     """A program that failed, or did not end by its deadline. The message names the command and what it last said."""
 
 
+class TooLong(Failed):
+    """It did not end by its deadline."""
+
+
 def end(process):
     """TERM to the process's session, then KILL."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
@@ -41,7 +45,7 @@ def run_all(commands, seconds, environment=None):
                                             start_new_session=True, env={**os.environ, **(environment or {})}))
         while any(process.poll() is None for process in running):
             if time.monotonic() > deadline:
-                raise Failed(f"{' '.join(commands[0])}: not over after {seconds:.0f} s")
+                raise TooLong(f"{' '.join(commands[0])}: not over after {seconds:.0f} s")
             if any(process.poll() not in (None, 0) for process in running):
                 break
             time.sleep(0.02)

@@ -3,6 +3,8 @@
 import json
 import shutil
 import statistics
+import threading
+import time
 
 from harness import figures, processes
 
@@ -14,15 +16,62 @@ def command(weft, job, overrides, options):
     return line + list(options)
 
 
-def run(line, directory, seconds, warm_share=0.25, keep_plan=None):
+class Stop:
+    """Stops a host's processes in mid-run and lets them go on.
+
+    `command`: from "stop" or "cont" to the command that does it. The host is that of the rank of its number; it stops
+    once rank 0 has told `after_iterations` iterations.
+    """
+
+    def __init__(self, command, host, after_iterations, seconds):
+        self.command, self.host, self.after, self.seconds = command, host, after_iterations, seconds
+        self.from_ns = self.to_ns = 0
+
+    def watch(self, metrics, over):
+        """`over`: an event that is set when the run has ended."""
+        while not (metrics.exists() and f'{{"iteration":{self.after},' in metrics.read_text(encoding="utf-8")):
+            if over.wait(0.1):
+                return
+        processes.run(self.command("stop"), 30)
+        self.from_ns = time.monotonic_ns()
+        over.wait(self.seconds)
+        self.to_ns = time.monotonic_ns()
+        processes.run(self.command("cont"), 30)
+
+    def effect(self, workers):
+        """{rank: the mean iteration while the host stood still over that before, and the longest} of the others."""
+        out = {}
+        for rank, lines in workers.items():
+            times = [(r["start_ns"], r["start_ns"] + 1e3 * r["iteration_us"], r["iteration_us"]) for r in lines[5:]]
+            before = [us for _, end, us in times if end < self.from_ns]
+            meanwhile = [us for start, end, us in times if start >= self.from_ns and end < self.to_ns]
+            if rank != self.host and before and meanwhile:
+                out[rank] = {"ratio": statistics.mean(meanwhile) / statistics.mean(before),
+                             "longest_ms": 1e-3 * max(meanwhile)}
+        return out
+
+
+def run(line, directory, seconds, warm_share=0.25, keep_plan=None, stop=None):
     """Trains into `directory`, which is removed again, and returns the values of a point; `keep_plan`: a file to be."""
     shutil.rmtree(directory, ignore_errors=True)
+    over = threading.Event()
+    watcher = threading.Thread(target=stop.watch, args=(directory / "metrics.jsonl", over)) if stop else None
     try:
+        if watcher:
+            watcher.start()
         processes.run([*line, "--out", str(directory)], seconds)
         if keep_plan:
             shutil.copyfile(directory / "plan.json", keep_plan)
-        return values_of(directory, warm_share)
+        values = values_of(directory, warm_share)
+        if stop:
+            over.set()
+            watcher.join()
+            values["stopped"] = stop.effect(records(directory)[0])
+        return values
     finally:
+        over.set()
+        if watcher:
+            watcher.join()
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ from parts import stall
 
 TITLE = "What Auto picks"
 MINUTES = 55
+QUICK_MINUTES = 2
 
 
 def run(bench):

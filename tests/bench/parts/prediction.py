@@ -7,6 +7,7 @@ from parts import stall
 
 TITLE = "Predicted against measured iterations"
 MINUTES = 55
+QUICK_MINUTES = 2
 
 
 def run(bench):

@@ -12,6 +12,7 @@ from harness import figures, page
 
 TITLE = "Stall"
 MINUTES = 55
+QUICK_MINUTES = 2
 COMPUTE_MS = 100
 LOAD = 4
 JOB = "examples/replay.yaml"
