@@ -1,5 +1,6 @@
 """Starting programs with a deadline, alone or one a rank, and ending them with all that they started."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -36,9 +37,24 @@ def run_all(commands, seconds, environment=None):
 
     Failed: one ended with another code than 0, which ends the others at once, or the time was over.
     """
+    with contextlib.ExitStack() as files:
+        outputs = [[files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands]
+        running = _run_to_the_end(commands, outputs, seconds, environment)
+        texts = []
+        for command, process, (out, errors) in zip(commands, running, outputs):
+            out.seek(0)
+            errors.seek(0)
+            if process.returncode not in (0, -signal.SIGTERM):
+                raise Failed(f"{' '.join(command)}: exit code {process.returncode}\n{errors.read()[-2000:]}")
+            texts.append(out.read())
+    if any(process.returncode != 0 for process in running):
+        raise Failed(f"{' '.join(commands[0])}: one of {len(commands)} was ended")
+    return texts
+
+
+def _run_to_the_end(commands, outputs, seconds, environment):
     deadline = time.monotonic() + seconds
     running = []
-    outputs = [(tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")) for _ in commands]
     try:
         for command, (out, errors) in zip(commands, outputs):
             running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
@@ -53,16 +69,7 @@ def run_all(commands, seconds, environment=None):
         for process in running:
             if process.poll() is None:
                 end(process)
-    texts = []
-    for command, process, (out, errors) in zip(commands, running, outputs):
-        out.seek(0)
-        errors.seek(0)
-        if process.returncode not in (0, -signal.SIGTERM):
-            raise Failed(f"{' '.join(command)}: exit code {process.returncode}\n{errors.read()[-2000:]}")
-        texts.append(out.read())
-    if any(process.returncode != 0 for process in running):
-        raise Failed(f"{' '.join(commands[0])}: one of {len(commands)} was ended")
-    return texts
+    return running
 
 
 def run(command, seconds, environment=None):
