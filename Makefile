@@ -35,11 +35,11 @@ test: install build/release/build.ninja
 	@scripts/run-tests build/release
 
 bench: all
-	@scripts/install-packages bench
+	@scripts/install-packages bench testbed
 	@tests/bench/bench.py $(PART) $(ARGS)
 
 bench-quick: all
-	@scripts/install-packages bench
+	@scripts/install-packages bench testbed
 	@tests/bench/bench.py $(PART) --quick $(ARGS)
 
 check: install
