@@ -26,8 +26,7 @@ def run(bed, world, arguments, seconds, warm_share=0.25, period=1):
     values = {
         "iteration_us": max(own), "worker_iteration_us": own, "iterations": ranks[0]["iterations"],
         "seconds": 1e-6 * sum(ranks[0]["iteration_us"]),
-        "bytes_per_iteration": sum(rank["sent_bytes"] + rank["received_bytes"] for rank in ranks)
-                               / ranks[0]["iterations"],
+        "bytes_per_iteration": sum(rank["bytes_per_iteration"] for rank in ranks),
         "iteration_us_p95": statistics.quantiles(ranks[0]["iteration_us"], n=20)[-1],
         "epochs": ranks[0]["epochs"], "first_losses": ranks[0]["losses"],
         "accuracy": ranks[0]["epochs"][-1]["accuracy"] if ranks[0]["epochs"] else None,
