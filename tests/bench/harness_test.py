@@ -25,8 +25,12 @@ class Figures(unittest.TestCase):
 
     def test_window_medians_of_a_period_count_each_iteration_once(self):
         # Every third iteration sends and takes 40: the mean of a period is 20 whatever the phase, the median 10.
-        self.assertEqual(figures.window_medians([10, 10, 40] * 5 + [10], 3), 20)
+        self.assertEqual(figures.window_medians([10, 10, 40] * 9 + [10], 3), 20)
+        self.assertEqual(figures.window_medians([10] * 16 + [90] * 8, 1), 10)
         self.assertEqual(figures.window_medians([10, 40], 3), 25)
+
+    def test_window_of_a_short_period_holds_enough_to_see_a_seldom_wait(self):
+        self.assertEqual(figures.window_medians(([10] * 7 + [90]) * 3, 1), 20)
 
     def test_significant_keeps_three_digits_and_a_fourth_near_one(self):
         self.assertEqual([figures.significant(v) for v in (4.2194, 0.0236, 231.4, 12345.0, 1.0012, 0.9996, None)],

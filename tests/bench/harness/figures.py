@@ -40,11 +40,16 @@ def median(values):
     return statistics.median(values.values())
 
 
-def window_medians(iterations_us, period):
-    """The median over windows of `period` iterations of their mean: an iteration that sends more comes once a period."""
-    windows = [statistics.mean(iterations_us[first:first + period])
-               for first in range(0, len(iterations_us) - period + 1, period)]
-    return statistics.median(windows or iterations_us)
+def window_medians(iterations_us, period, least=8):
+    """The median over windows of their mean iteration.
+
+    A window is whole periods and at least `least` iterations: one that sends comes once a period, and where nobody waits
+    for a certain iteration many are short and a few long.
+    """
+    window = -(-least // period) * period
+    windows = [statistics.mean(iterations_us[first:first + window])
+               for first in range(0, len(iterations_us) - window + 1, window)]
+    return statistics.median(windows or [statistics.mean(iterations_us)])
 
 
 def first_at_least(epochs, target):
