@@ -5,8 +5,8 @@
                          [--minutes N]
 
 Writes OUT/results.json point by point, OUT/report.html and OUT/report.md. What is there already, of the same settings
-and commit, is not measured again: a part that was stopped, or whose time was over, goes on where it was. Ends with 1 when
-a measurement failed. Needs root for the test-bed, and the packages of [bench] in scripts/packages.txt.
+and commit, is not measured again: a part that was stopped, or whose time was over, goes on where it was. Ends with 1
+when a measurement failed. Needs root for the test-bed, and the packages of [bench] in scripts/packages.txt.
 """
 
 import argparse
@@ -67,7 +67,8 @@ def main():
     results = Results(options.out / ("quick.json" if options.quick else "results.json"))
     results.data["machine"] = machine.describe()
     chosen = options.parts or PARTS
-    bench = Bench(results, options.out, str(options.weft.resolve()), options.quick, lambda text: print(text, flush=True))
+    bench = Bench(results, options.out, str(options.weft.resolve()), options.quick,
+                  lambda text: print(text, flush=True))
     try:
         for name in [] if options.report_only else chosen:
             part = importlib.import_module(f"parts.{name}")

@@ -13,8 +13,8 @@ optimizer and schedule are those of a Weft run with the same settings. Prints on
   bytes_per_iteration  sent and received by the interface, headers included; evaluations are left out, and with
                        --iterations the first quarter
 
---method: none (plain DDP), fp16 (fp16_compress_hook), powersgd (PowerSGD of rank --powersgd-rank, from iteration 5 on, one bucket),
-postlocal (PostLocalSGD: no gradient is sent, the weights are averaged every --period iterations). Ends with an error
+--method: none (plain DDP), fp16 (fp16_compress_hook), powersgd (PowerSGD of rank --powersgd-rank, from iteration 5 on,
+in one bucket), postlocal (PostLocalSGD: no gradient is sent, the weights are averaged every --period iterations). Ends with an error
 when another rank does not answer for --deadline seconds.
 """
 

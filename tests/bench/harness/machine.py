@@ -10,8 +10,9 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # What a measurement of Weft depends on: a commit that touches none of them keeps the points measured before.
-SOURCES = ["agent", "cli", "cmake", "common", "coordinator", "proto", "examples/*.yaml", "CMakeLists.txt", "CMakePresets.json"]
-OPPONENT = ["ddp.py", "fashion.py"]
+SOURCES = ["agent", "cli", "cmake", "common", "coordinator", "proto", "examples/*.yaml", "CMakeLists.txt", "CMakePresets.json",
+           "tests/bench/harness/weft.py"]
+OPPONENT = ["ddp.py", "fashion.py", "harness/opponent.py"]
 
 
 @functools.cache

@@ -4,8 +4,7 @@ from harness import figures, page
 from parts import stall
 
 TITLE = "What Auto picks"
-MINUTES = 55
-QUICK_MINUTES = 2
+MINUTES, QUICK_MINUTES = stall.MINUTES, stall.QUICK_MINUTES
 
 
 def run(bench):

@@ -4,7 +4,7 @@ from harness import figures, page
 from parts import stall
 
 TITLE = "One slow worker, one slow link"
-MINUTES = 20
+MINUTES = 13
 QUICK_MINUTES = 1
 RATE = "100mbit"
 SLOW_LINK = {"1": "25mbit"}

@@ -6,7 +6,7 @@ from harness import figures, page
 from parts.stall import megabits
 
 TITLE = "The links themselves"
-MINUTES = 5
+MINUTES = 3
 QUICK_MINUTES = 1
 RATES = ["10mbit", "100mbit", "1gbit"]
 

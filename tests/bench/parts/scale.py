@@ -6,7 +6,7 @@ from harness import figures, page
 from parts import stall
 
 TITLE = "Scale"
-MINUTES = 15
+MINUTES = 10
 QUICK_MINUTES = 1
 WORKERS = [10, 32, 100, 320, 1000]
 STRATEGIES = ["InterleavedPS", "MergedPS", "AllReduce", "LocalSGD", "DPSGD", "SGP", "ADPSGD", "Swarm"]
