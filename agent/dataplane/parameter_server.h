@@ -25,7 +25,7 @@ namespace weft {
 
 // The centre of some shards, as it was committed at one round. It never changes, and costs no copy.
 struct CentreSnapshot {
-  std::int64_t iteration = 0;  // the evaluation iteration that it belongs to; 0 for "the newest"
+  std::int64_t iteration = 0;  // that it belongs to; 0: the newest, before the workers' last synchronization
   std::vector<Shard> shards;
   std::vector<std::shared_ptr<const std::vector<float>>> values;  // by shard
 
@@ -80,7 +80,8 @@ class ParameterServer {
   // Ends Run with `cause`, an error.
   virtual void Stop(const Status& cause) = 0;
 
-  // The newest committed centre; for the synchronous types the newest mean gradient.
+  // The newest committed centre, of the workers' last iteration once Run has returned; for the synchronous types the
+  // newest mean gradient.
   virtual CentreSnapshot Centre() const = 0;
 
   // The centre with every round of iterations up to `iteration` in it, waited for: for checkpoints, when the workers

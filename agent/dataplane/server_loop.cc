@@ -122,6 +122,7 @@ CentreSnapshot ServerLoop::Centre() const {
   CentreSnapshot snapshot;
   for (const ShardState& shard : shards_) snapshot.shards.push_back(shard.place);
   MutexLock lock(mutex_);
+  snapshot.iteration = last_iteration_;
   snapshot.values = centres_;
   return snapshot;
 }
@@ -269,6 +270,10 @@ void ServerLoop::OnRequest(int worker, const ControlMessage& message, TimePoint 
                                  std::to_string(server_)),
          worker);
     return;
+  }
+  if (message.last) {
+    MutexLock lock(mutex_);
+    last_iteration_ = std::max(last_iteration_, message.iteration);
   }
   ShardState& shard = shards_[found->second];
   const std::int64_t building = shard.rounds.rounds();

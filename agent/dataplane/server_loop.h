@@ -147,6 +147,7 @@ class ServerLoop : public ParameterServer {
   mutable CondVar changed_;
   std::vector<SharedFloats> centres_ WEFT_GUARDED_BY(mutex_);    // by shard: its rounds' committed values
   std::vector<std::int64_t> committed_ WEFT_GUARDED_BY(mutex_);  // by shard: how many rounds
+  std::int64_t last_iteration_ WEFT_GUARDED_BY(mutex_) = 0;      // of the workers' last synchronization
   Status ended_ WEFT_GUARDED_BY(mutex_);                         // why Run ended, when by an error
   mutable DirectionMeter received_ WEFT_GUARDED_BY(mutex_);
   mutable DirectionMeter sent_ WEFT_GUARDED_BY(mutex_);

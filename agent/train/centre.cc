@@ -42,7 +42,8 @@ Result<std::vector<float>> AssembleCentre(RankContext& context, const Plan& plan
     if (!HoldsShards(plan, server)) continue;
     WEFT_ASSIGN_OR_RETURN(const StateMessage part, ReceiveState(*context.transport, context.server_rank(server),
                                                                 purpose, context.state_deadline()));
-    if (part.iteration != iteration) {
+    // The last parts belong together; a server without shards does not know of which iteration they are.
+    if (!part.final && part.iteration != iteration) {
       return DataLossError("server " + std::to_string(server) + " sent its centre of iteration " +
                            std::to_string(part.iteration) + ", not of " + std::to_string(iteration));
     }

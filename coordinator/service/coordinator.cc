@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -281,10 +282,10 @@ void Coordinator::EndDiverged(std::int64_t iteration) {
 }
 
 void Coordinator::HandleEvaluation(v1::EvaluationResult evaluation) {
-  // A server evaluates its centre once the workers have ended, and does not know after how many iterations.
+  // A server 0 that holds no part of the centre has heard of no iteration.
   if (evaluation.final() && evaluation.iteration() == 0) {
     evaluation.set_iteration(statistics_.iteration());
-    evaluation.set_epoch(statistics_.epochs_ended());
+    evaluation.set_epoch(statistics_.iteration() / std::max<std::int64_t>(generation_.iterations_per_epoch(), 1));
   }
   statistics_.AddEvaluation(evaluation);
   metrics_file_->AddEvaluation(evaluation);

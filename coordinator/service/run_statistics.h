@@ -76,7 +76,6 @@ class RunStatistics {
   v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
   RunTotals Totals() const;
 
-  std::int64_t epochs_ended() const { return epochs_ended_; }
   // The furthest worker's.
   std::int64_t iteration() const { return iteration_; }
   // Median of the last second; 0 before the first report.

@@ -96,6 +96,16 @@ spec:
     EXPECT_FALSE(std::filesystem::exists(ArgumentOf(coordinator, "--segment-directory"))) << "a segment is left";
   }
 
+  // The last evaluation in the run's metrics.
+  Json LastEvaluation(const std::string& run) {
+    Json last;
+    std::ifstream metrics(Path(run) + "/metrics.jsonl");
+    for (std::string line; std::getline(metrics, line);) {
+      if (const Json record = Json::parse(line); record.contains("evaluation")) last = record;
+    }
+    return last;
+  }
+
   // Each worker's iterations stand once in the run's metrics.
   void ExpectEachIterationOnce(const std::string& run, int iterations) {
     std::map<std::pair<int, int>, int> lines;
@@ -149,6 +159,12 @@ TEST_F(RunTest, ServerWithoutShards_IsLeftOutOfTheCentre) {
   arguments.insert(arguments.end(), {"--plan", Path("plan.json")});
   Complete(Run("run", arguments));  // evaluates after an epoch and at the end
   EXPECT_TRUE(ReadWholeFile(Path("run/model.safetensors")) == ReadWholeFile(Path("first/model.safetensors")));
+  for (const char* run : {"first", "run"}) {
+    const Json last = LastEvaluation(run);
+    EXPECT_EQ(last["iteration"], 4000) << last;
+    EXPECT_EQ(last["epoch"], 2) << last;  // of 1875 iterations
+    EXPECT_EQ(last["final"], true) << last;
+  }
 
   arguments.insert(arguments.end(), {"--inject-delay-us", kSlow});
   const auto weft = Training("stopped", arguments);
