@@ -74,6 +74,8 @@ QUICK = ["DDP", "AllReduce", "InterleavedPS"]
 # Iterations of a run over shaped links, by rate: plain DDP takes 7 s for one at 10 Mb/s. A plan may have a period of 32.
 ITERATIONS = {"10mbit": 8, "100mbit": 36, "1gbit": 60}
 PLANNED_ITERATIONS = 128
+# One iteration of these takes several times as long as AllReduce's, and each the same.
+LONG, LONG_SHARE = ("MergedPS", "BulkSynchronousPS", "DPSGD"), 1 / 3
 
 
 def grid(quick):
@@ -115,7 +117,7 @@ def bed_of(rate):
 
 def shaped(bench, name, model, rate, repetition):
     variant = VARIANTS[name]
-    iterations = ITERATIONS[rate] // (3 if bench.quick else 1)
+    iterations = int(ITERATIONS[rate] * (LONG_SHARE if bench.quick or name in LONG else 1))
     iterations = PLANNED_ITERATIONS if variant.planned else max(iterations, 4 * variant.period)
     return bench.point(settings_of(name, model, bed_of(rate), repetition, 1, 0.05, iterations))
 
