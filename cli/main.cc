@@ -13,11 +13,33 @@
 #include "cli/topology_command.h"
 #include "cli/validate_command.h"
 #include "common/cpu.h"
+#include "common/job/nearest.h"
 #include "common/status.h"
 #include "common/version.h"
 
 namespace weft {
 namespace {
+
+// What to say where a word stands for a subcommand that there is not; empty where that is not what is wrong.
+std::string UnknownSubcommand(const CLI::App& app) {
+  const CLI::App* at = &app;
+  std::string command = app.get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
+  const std::vector<std::string> extra = at->remaining();
+  std::vector<std::string> names;
+  for (const CLI::App* one : at->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(one->get_name());
+  if (names.empty() || extra.empty() || extra.front().starts_with("-")) return "";
+  std::string text = "'" + extra.front() + "' is no subcommand of " + command;
+  if (const std::string nearest = NearestName(extra.front(), names); !nearest.empty()) {
+    return text + "; is '" + nearest + "' meant?";
+  }
+  for (const std::string& name : names) text += (name == names.front() ? ": it has " : ", ") + name;
+  return text;
+}
 
 int Main(int argc, const char* const* argv) {
   if (const Status status = CheckProcessor(); !status.ok()) return ReportStatus(status);
@@ -39,6 +61,10 @@ int Main(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version come as "errors" with exit code 0.
     if (error.get_exit_code() == 0) return app.exit(error);
+    if (const std::string unknown = UnknownSubcommand(app); !unknown.empty()) {
+      ReportError(unknown);
+      return kExitBadInput;
+    }
     const std::vector<CLI::App*> chosen = app.get_subcommands();
     const std::string command = chosen.empty() ? "weft" : "weft " + chosen.front()->get_name();
     ReportError(std::string(error.what()) + " (" + command + " --help tells what there is)");

@@ -39,5 +39,17 @@ TEST(CliTest, NoSubcommand_IsBadInput) {
   EXPECT_THAT(outcome.err, HasSubstr("subcommand"));
 }
 
+TEST(CliTest, UnknownSubcommand_NamesTheNearestOrAll) {
+  CommandOutcome outcome = RunWeft("simulte job.yaml");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "weft: 'simulte' is no subcommand of weft; is 'simulate' meant?\n");
+  outcome = RunWeft("frobnicate");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("'frobnicate' is no subcommand of weft: it has bench, plan, report, run, "));
+  outcome = RunWeft("testbed rat");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("'rat' is no subcommand of weft testbed; is 'rate' meant?"));
+}
+
 }  // namespace
 }  // namespace weft
