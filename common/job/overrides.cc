@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/job/fields.h"
@@ -77,31 +78,40 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 constexpr char kStrategyType[] = "spec.strategy.type";
+constexpr char kOptimizerType[] = "spec.training.optimizer.type";
 
 }  // namespace
 
-Dropped DropOtherFamilies(YamlNode* root) {
-  const YamlNode* type = FindNode(*root, kStrategyType);
-  if (type == nullptr || !type->from_override || type->kind != Kind::kScalar) return {};
-  Dropped dropped{.type = LooseName(type->scalar, FindField(kStrategyType)->choices), .paths = {}};
-  if (dropped.type.empty()) return {};
-  const auto drop = [&](const std::string& path) {
-    const YamlNode* node = FindNode(*root, path);
-    if (node == nullptr || HasOverride(*node)) return;
-    Remove(*root, path);
-    dropped.paths.emplace_back(DisplayPath(path));
-  };
-  for (const Field& field : JobFields()) {
-    if (!field.only_with || field.only_with->selector != kStrategyType) continue;
-    if (!Contains(field.only_with->values, dropped.type)) drop(field.path);
+std::vector<Dropped> DropOthersSettings(YamlNode* root) {
+  std::vector<Dropped> all;
+  for (const char* selector : {kStrategyType, kOptimizerType}) {
+    const YamlNode* type = FindNode(*root, selector);
+    if (type == nullptr || !type->from_override || type->kind != Kind::kScalar) continue;
+    Dropped dropped{.selector = std::string(DisplayPath(selector)),
+                    .type = LooseName(type->scalar, FindField(selector)->choices),
+                    .paths = {}};
+    if (dropped.type.empty()) continue;
+    const auto drop = [&](const std::string& path) {
+      const YamlNode* node = FindNode(*root, path);
+      if (node == nullptr || HasOverride(*node)) return;
+      Remove(*root, path);
+      dropped.paths.emplace_back(DisplayPath(path));
+    };
+    for (const Field& field : JobFields()) {
+      if (!field.only_with || field.only_with->selector != selector) continue;
+      if (!Contains(field.only_with->values, dropped.type)) drop(field.path);
+    }
+    if (selector == kStrategyType) {
+      if (!Contains(FindField("spec.strategy.parameterServer")->only_with->values, dropped.type)) {
+        drop("spec.server");
+      } else if (const YamlNode* servers = FindNode(*root, "spec.server.replicas");
+                 servers != nullptr && servers->scalar == "0") {
+        drop("spec.server.replicas");
+      }
+    }
+    if (!dropped.paths.empty()) all.push_back(std::move(dropped));
   }
-  if (!Contains(FindField("spec.strategy.parameterServer")->only_with->values, dropped.type)) {
-    drop("spec.server");
-  } else if (const YamlNode* servers = FindNode(*root, "spec.server.replicas");
-             servers != nullptr && servers->scalar == "0") {
-    drop("spec.server.replicas");
-  }
-  return dropped;
+  return all;
 }
 
 Status ApplyOverride(const std::string& assignment, YamlNode* root) {

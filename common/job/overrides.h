@@ -14,14 +14,17 @@ namespace weft {
 // INVALID_ARGUMENT: no "=", an empty name in the path, a value that is not YAML, a path through what is no map.
 Status ApplyOverride(const std::string& assignment, YamlNode* root);
 
-// When an override chose strategy.type, takes out what the document holds for
-// strategies of another family, and does not come from overrides itself: the settings that are not for this type, and
-// `server` where the type has no servers (`server.replicas: 0` where it has). Returns their paths, in the order of the
-// reference. Does nothing for a type that is none.
+// What one override has made meaningless.
 struct Dropped {
-  std::string type;  // as the format spells it
+  std::string selector;  // "strategy.type"
+  std::string type;      // as the format spells it
   std::vector<std::string> paths;
 };
-Dropped DropOtherFamilies(YamlNode* root);
+
+// Where an override chose strategy.type or training.optimizer.type, takes out what the document holds for other types
+// only, and does not come from overrides itself; with the strategy also `server` where the type has no servers
+// (`server.replicas: 0` where it has). Returns the paths by selector, in the order of the reference. Does nothing for a
+// type that is none.
+std::vector<Dropped> DropOthersSettings(YamlNode* root);
 
 }  // namespace weft

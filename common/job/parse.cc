@@ -26,8 +26,8 @@ ParsedJob ParseJob(std::string_view text, std::span<const std::string> overrides
       job.errors.push_back({0, "--set " + status.message()});
     }
   }
-  if (const Dropped dropped = DropOtherFamilies(&root); !dropped.paths.empty()) {
-    std::string note = "strategy.type=" + dropped.type + ": dropped ";
+  for (const Dropped& dropped : DropOthersSettings(&root)) {
+    std::string note = dropped.selector + "=" + dropped.type + ": dropped ";
     for (const std::string& path : dropped.paths) note += (path == dropped.paths.front() ? "" : ", ") + path;
     job.notes.push_back(note);
   }

@@ -181,6 +181,32 @@ TEST(OverridesTest, StrategyType_OfTheSameFamily_DropsNothing) {
   EXPECT_THAT(Notes(kJob, other), IsEmpty());
 }
 
+TEST(OverridesTest, OptimizerType_OfAnotherRule_DropsTheOldOnesSettings) {
+  std::string text = kJob;
+  text += "  server: {replicas: 2}\n";
+  const std::vector<std::string> to_momentum = {"training.optimizer={type: SGD, momentum: 0.9}"};
+  const std::string sgd = ParseJob(text, to_momentum).text;
+  ASSERT_EQ(ToStatus(ParseJob(sgd).errors), OkStatus()) << sgd;
+  EXPECT_THAT(Notes(sgd, {"training.optimizer.type=adamw"}),
+              ElementsAre("training.optimizer.type=AdamW: dropped training.optimizer.momentum"));
+  EXPECT_THAT(Notes(sgd, {"training.optimizer.type=SGD"}), IsEmpty());
+  // With both, each says what it dropped.
+  EXPECT_THAT(Notes(sgd, {"training.optimizer.type=AdamW", "strategy.type=AllReduce"}),
+              ElementsAre("strategy.type=AllReduce: dropped strategy.parameterServer, server",
+                          "training.optimizer.type=AdamW: dropped training.optimizer.momentum"));
+  const std::vector<std::string> meant = {"training.optimizer.type=AdamW", "training.optimizer.momentum=0.5"};
+  EXPECT_FALSE(ParseJob(sgd, meant).ok());
+}
+
+TEST(OverridesTest, OptimizerType_OntoEveryExample_IsValid) {
+  for (const std::string& text : ExampleJobs()) {
+    for (const std::string& type : FindField("spec.training.optimizer.type")->choices) {
+      const std::vector<std::string> overrides = {"training.optimizer.type=" + type};
+      EXPECT_EQ(ToStatus(ParseJob(text, overrides).errors), OkStatus()) << type << "\n" << text;
+    }
+  }
+}
+
 // Who names a setting on the command line means it: it is refused, not dropped.
 TEST(OverridesTest, StrategyType_WithSettingsFromOverrides_KeepsThoseInAnyOrder) {
   EXPECT_THAT(Errors({"strategy.type=Swarm", "strategy.parameterServer=null", "server.replicas=1"}),

@@ -21,7 +21,8 @@ everything that is wrong with one. [A whole example](../../examples/fashion-mnis
 
 - Paths below are from `spec` on, as they stand in messages and in `--set path=value`. `--set` takes a path with `spec.`
   too, the value as YAML, an enum in any case and with or without hyphens; `null` takes a field out.
-  `--set strategy.type=…` drops what the file holds for strategies of another family, servers too, and says so in a line.
+  `--set strategy.type=…` drops what the file holds for strategies of another family, servers too, and says so in a line;
+  `--set training.optimizer.type=…` does so with the other optimizer's.
 - A field that is not here is refused, as is one that belongs to another choice than the one made ("only with").
 - A file holds one document of at most 1 MiB, nested at most 64 deep. Paths of files are taken from the folder in which
   `weft` runs.
