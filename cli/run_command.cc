@@ -115,7 +115,23 @@ Status CheckPlanFile(const std::string& path, const JobSpec& job) {
   return CheckPlanFits(*plan, job).WithContext(path);
 }
 
+// What is read from relative paths is looked for here, from where the ranks are started too: they would not say where.
+Status CheckRelativePaths(const JobSpec& job) {
+  const std::pair<const char*, const std::string*> paths[] = {{"data.path", &job.data.path},
+                                                              {"model.replay.timeline", &job.model.replay_timeline},
+                                                              {"model.initialWeights", &job.model.initial_weights}};
+  for (const auto& [field, path] : paths) {
+    if (path->empty() || path->front() == '/' || access(path->c_str(), R_OK) == 0) continue;
+    const Status status = ErrnoError("open " + *path, errno);
+    std::error_code ignored;
+    return InvalidArgumentError(std::string(field) + ": " + status.message() + " (relative to " +
+                                std::filesystem::current_path(ignored).string() + ", where weft runs)");
+  }
+  return OkStatus();
+}
+
 Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
+  WEFT_RETURN_IF_ERROR(CheckRelativePaths(job.spec));
   PreparedRun run;
   if (!flags.plan.empty()) {
     WEFT_RETURN_IF_ERROR(CheckPlanFile(flags.plan, job.spec));
@@ -141,6 +157,7 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory.job(), kMaxJobBytes));
   const ParsedJob job = ParseJob(text);
   if (!job.ok()) return ToStatus(job.errors).WithContext(directory.job());
+  WEFT_RETURN_IF_ERROR(CheckRelativePaths(job.spec));
   // A checkpoint from on the way would be trained on again.
   if (const Result<std::string> summary = ReadSmallFile(directory.summary(), kMaxSummaryBytes);
       summary.ok() && TellsSuccess(*summary)) {
@@ -267,6 +284,9 @@ bool DiscardUntrained(const PreparedRun& run, int exit_code) {
   return true;
 }
 
+constexpr char kNothingToResume[] =
+    "no checkpoint yet: nothing to resume from (checkpoint.intervalSeconds says how often one is saved)";
+
 // What is said at the end, and the exit code.
 int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, const std::string& fallback,
              bool interrupted) {
@@ -280,8 +300,8 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
     } else {
       ReportError(fallback);
     }
-    if (HasCheckpoint(path)) std::printf("%s\n", resume.c_str());
     const bool discarded = interrupted && DiscardUntrained(run, kExitInterrupted);
+    if (!discarded) std::printf("%s\n", HasCheckpoint(path) ? resume.c_str() : kNothingToResume);
     // The coordinator did not live to make it.
     if (const Status status = discarded ? OkStatus() : WriteReport(std::array{path}, path + "/report.html");
         !status.ok()) {
@@ -302,6 +322,8 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
     std::printf("%s\n", resume.c_str());
   } else if (exit_code == kExitInterrupted) {
     std::printf("stopped before there was anything to save\n");
+  } else if (exit_code == kExitFailure && !HasCheckpoint(path)) {
+    std::printf("%s\n", kNothingToResume);
   }
   std::printf("run directory: %s\n", path.c_str());
   if (std::error_code error; std::filesystem::exists(path + "/report.html", error)) {

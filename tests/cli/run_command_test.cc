@@ -116,6 +116,16 @@ TEST_F(RunCommandTest, DataThatIsMissing_IsBadInputByName) {
   EXPECT_FALSE(std::filesystem::exists(Path("run")));  // so that the same command with the right path is taken
 }
 
+TEST_F(RunCommandTest, RelativePathThatIsMissing_SaysToWhichFolder) {
+  const std::string run = Path("job.yaml") + " --out " + Path("run");
+  const std::string here = "(relative to " + std::filesystem::canonical(folder_).string() + ", where weft runs)";
+  ExpectRefused(run + " --set data.path=no-data", 2, "data.path: open no-data: No such file", "cd " + folder_ + "; ");
+  ExpectRefused(run + " --set data.path=no-data", 2, here, "cd " + folder_ + "; ");
+  ExpectRefused(run + " --set model.initialWeights=none.safetensors", 2, "model.initialWeights: open none.safetensors",
+                "cd " + folder_ + "; ");
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
+}
+
 TEST_F(RunCommandTest, MetricsPortInUse_IsNamed) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};

@@ -87,6 +87,7 @@ spec:
     ASSERT_TRUE(exit.has_value()) << "still there after 10 s";
     EXPECT_EQ(exit->ToString(), "ended with exit code 1");
     EXPECT_THAT(weft->Output(), HasSubstr(cause));
+    EXPECT_THAT(weft->Output(), HasSubstr("no checkpoint yet: nothing to resume from"));
     ExpectNothingLeft(processes, *coordinator, Duration{});
   }
 
