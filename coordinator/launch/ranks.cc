@@ -63,6 +63,9 @@ Command MakeRankCommand(const RankLaunch& launch) {
       setting("pml", "ob1");
       setting("btl", "tcp,self");
       setting("btl_tcp_if_include", launch.interface.empty() ? "lo" : launch.interface);
+      // Without "put", which makes of a message one fragment, however large: the receiver's go-ahead for the other
+      // direction would wait behind it, and links would carry one direction at a time.
+      setting("btl_tcp_flags", "send,inplace");
       // One-sided calls through shared memory would not be the network's.
       setting("osc", "^sm");
       break;

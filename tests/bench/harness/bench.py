@@ -142,7 +142,7 @@ class Bench:
         bed = self._on(settings["bed"])
         options = {"plm_rsh_agent": "weft-remote-shell", "plm_rsh_no_tree_spawn": "1", "orte_leave_session_attached": "1",
                    "oob_tcp_if_include": bed.interface, "pml": "ob1", "btl": "tcp,self",
-                   "btl_tcp_if_include": bed.interface}
+                   "btl_tcp_if_include": bed.interface, "btl_tcp_flags": "send,inplace"}
         line = ["mpirun", "--bind-to", "none", "--host", f"{bed.address(0)}:1,{bed.address(1)}:1", "-np", "2"]
         for name, value in options.items():
             line += ["--mca", name, value]

@@ -53,6 +53,7 @@ TEST(RanksTest, Command_Tcp_TakesTheInterfaceAndNoSharedMemory) {
   RankLaunch launch = FourWorkersAndAServer();
   launch.transport = RankTransport::kTcp;
   EXPECT_EQ(ValueOf(MakeRankCommand(launch), "btl_tcp_if_include"), "lo");
+  EXPECT_EQ(ValueOf(MakeRankCommand(launch), "btl_tcp_flags"), "send,inplace");
   launch.interface = "eth1";
   const Command command = MakeRankCommand(launch);
   EXPECT_EQ(ValueOf(command, "btl"), "tcp,self");
