@@ -171,7 +171,8 @@ void SwarmWorker::Add(const std::vector<float>& change) {
 Status SwarmWorker::SettleNode(NotFinite weights) {
   SwarmNode& node = exchanger_->node();
   const SwarmExchanger::Changes changes = exchanger_->TakeChanges();
-  Restore(changes, iteration_);
+  // What would be restored is for weights that were not finite, and are not since.
+  if (weights == NotFinite::kRestore) Restore(changes, iteration_);
   if (changes.change) Add(*changes.change);
   node.Fold();
   if (node.changed()) Add(node.ReleaseChange());
