@@ -3,6 +3,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,12 +14,34 @@
 #include "common/clock.h"
 #include "common/cpu.h"
 #include "common/log.h"
+#include "common/mutex.h"
 
 namespace {
 
 int ReportFailure(const char* message, const weft::Status& status) {
   weft::LogError(message, {{"cause", status.message()}});
   return 1;
+}
+
+// The rate that the file tells, in bytes a second, read anew now and then since it may change; null without a file.
+std::function<double()> RateIn(const std::string& path) {
+  if (path.empty()) return nullptr;
+  constexpr double kBytesPerMegabit = 1e6 / 8;
+  struct State {
+    weft::Mutex mutex;
+    weft::TimePoint read{};
+    double bytes_per_second = 0;
+  };
+  return [path, state = std::make_shared<State>()] {
+    const weft::MutexLock lock(state->mutex);
+    const weft::TimePoint now = weft::Clock::Steady().Now();
+    if (now - state->read > std::chrono::milliseconds(50)) {
+      state->read = now;
+      double megabits = 0;
+      if (std::ifstream(path) >> megabits) state->bytes_per_second = megabits * kBytesPerMegabit;
+    }
+    return state->bytes_per_second;
+  };
 }
 
 }  // namespace
@@ -30,6 +54,7 @@ int main(int argc, char** argv) {
   int peer_timeout_seconds = 30;
   int inject_delay_us = 0;
   std::uint64_t inject_seed = 1;
+  std::string inject_rate_file;
   bool no_shared_memory = false;
   app.add_option("--coordinator", options.coordinator, "Where the coordinator listens")->required();
   app.add_option("--job", options.job, "Name of the job")->required();
@@ -43,6 +68,7 @@ int main(int argc, char** argv) {
   app.add_option("--peer-timeout-seconds", peer_timeout_seconds, "How long a peer may keep this rank waiting");
   app.add_option("--inject-delay-us", inject_delay_us, "Delay messages at random by up to so much");
   app.add_option("--inject-seed", inject_seed, "Seed of those delays");
+  app.add_option("--inject-rate-file", inject_rate_file, "Send no faster than the megabits a second in this file");
   app.add_flag("--no-shared-memory", no_shared_memory, "Registers as between hosts");
   CLI11_PARSE(app, argc, argv);
   options.peer_timeout = std::chrono::seconds(peer_timeout_seconds);
@@ -57,9 +83,10 @@ int main(int argc, char** argv) {
                       weft::LogLevel::kInfo);
 
   int code = 0;
-  if (inject_delay_us > 0) {
+  if (inject_delay_us > 0 || !inject_rate_file.empty()) {
     weft::FaultTransport transport(**mpi, {.max_delay = std::chrono::microseconds(inject_delay_us),
-                                           .seed = inject_seed + static_cast<std::uint64_t>(rank)});
+                                           .seed = inject_seed + static_cast<std::uint64_t>(rank),
+                                           .bytes_per_second = RateIn(inject_rate_file)});
     code = weft::RunAgent(options, transport, clock);
   } else {
     code = weft::RunAgent(options, **mpi, clock);

@@ -21,7 +21,6 @@
 #include "cli/run_display.h"
 #include "cli/run_watcher.h"
 #include "cli/testbed.h"
-#include "common/plan/json.h"
 #include "common/report/report.h"
 #include "common/rpc/rpc.h"
 #include "common/rundir/atomic_file.h"
@@ -29,13 +28,12 @@
 #include "common/rundir/run_directory.h"
 #include "common/testbed/testbed.h"
 #include "coordinator/launch/process.h"
-#include "coordinator/service/job_rules.h"
+#include "coordinator/service/plan_files.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxJobBytes = 4u << 20;
-constexpr std::size_t kMaxPlanBytes = 256u << 20;
 constexpr std::size_t kMaxSummaryBytes = 16u << 20;
 constexpr int kExitInterrupted = 130;
 constexpr Duration kPoll = std::chrono::milliseconds(50);
@@ -55,6 +53,7 @@ struct RunFlags {
   int metrics_port = 0;
   std::string prometheus_targets;
   int inject_delay_us = 0;
+  std::string inject_rate_file;
 };
 
 // What is run, and where.
@@ -108,11 +107,10 @@ Result<std::string> FolderOfThisProgram() {
   return self.parent_path().string();
 }
 
-Status CheckPlanFile(const std::string& path, const JobSpec& job) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxPlanBytes));
-  Result<Plan> plan = ParsePlan(text);
-  if (!plan.ok()) return plan.status().WithContext(path);
-  return CheckPlanFits(*plan, job).WithContext(path);
+// The plan that a resumed run goes on with, and those that it changed to later.
+std::string PlanPathOf(const RunDirectory& directory) {
+  std::error_code error;
+  return std::filesystem::is_directory(directory.plans(), error) ? directory.plans() : directory.plan();
 }
 
 // What is read from relative paths is looked for here, from where the ranks are started too: they would not say where.
@@ -134,7 +132,7 @@ Result<PreparedRun> PrepareNew(const RunFlags& flags, const ParsedJob& job) {
   WEFT_RETURN_IF_ERROR(CheckRelativePaths(job.spec));
   PreparedRun run;
   if (!flags.plan.empty()) {
-    WEFT_RETURN_IF_ERROR(CheckPlanFile(flags.plan, job.spec));
+    WEFT_RETURN_IF_ERROR(ReadPlans(flags.plan, 0, job.spec).status());
     run.plan_file = std::filesystem::absolute(flags.plan);
   }
   WEFT_ASSIGN_OR_RETURN(
@@ -168,11 +166,12 @@ Result<PreparedRun> PrepareResume(const std::string& path) {
   if (!search.newest.has_value()) {
     return InvalidArgumentError(directory.checkpoints() + ": no checkpoint to go on from");
   }
-  WEFT_RETURN_IF_ERROR(CheckPlanFile(directory.plan(), job.spec));
+  const std::string plan = PlanPathOf(directory);
+  WEFT_RETURN_IF_ERROR(ReadPlans(plan, search.newest->state.iteration, job.spec).status());
   return PreparedRun{.lock = std::move(lock),
                      .directory = directory.path(),
                      .job_file = directory.job(),
-                     .plan_file = directory.plan(),
+                     .plan_file = plan,
                      .checkpoint = search.newest->path,
                      .start_iteration = search.newest->state.iteration,
                      .worker_iterations = search.newest->state.worker_iterations};
@@ -229,6 +228,10 @@ Command CoordinatorCommand(const RunFlags& flags, const PreparedRun& run, const 
                        "--inject-delay-us",
                        std::to_string(flags.inject_delay_us)};
   if (!run.testbed.empty()) command.arguments.insert(command.arguments.end(), {"--testbed", TestbedPath(run.testbed)});
+  if (!flags.inject_rate_file.empty()) {
+    command.arguments.insert(command.arguments.end(),
+                             {"--inject-rate-file", std::filesystem::absolute(flags.inject_rate_file)});
+  }
   if (!run.plan_file.empty()) command.arguments.insert(command.arguments.end(), {"--plan", run.plan_file});
   if (!run.targets_file.empty()) {
     command.arguments.insert(command.arguments.end(), {"--prometheus-targets", run.targets_file});
@@ -419,7 +422,10 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   command->get_option("FILE")->required(false);
   command->add_option("--out", flags->out, "The run directory; default: a new one under output.path")
       ->option_text("DIR");
-  command->add_option("--plan", flags->plan, "Follow this plan; nothing is measured")->option_text("FILE");
+  command
+      ->add_option("--plan", flags->plan,
+                   "Follow this plan, or the plans/ of a run, each from its iteration on; nothing is measured")
+      ->option_text("PATH");
   command->add_option("--resume", flags->resume, "Go on in this run directory from its newest checkpoint")
       ->option_text("DIR");
   command->add_option("--testbed", flags->testbed, "Run on the hosts of this test-bed: rank r on host r")
@@ -433,6 +439,11 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->add_option("--prometheus-targets", flags->prometheus_targets,
                    "Tell a Prometheus that watches DIR/*.json of this run while it goes on")
       ->option_text("DIR");
+  command
+      ->add_option("--inject-rate-file", flags->inject_rate_file,
+                   "Each process sends no faster than the megabits a second in FILE, which may change during the run")
+      ->option_text("FILE")
+      ->check(CLI::ExistingFile);
   command->add_option("--inject-delay-us", flags->inject_delay_us, "Delay each message by a random time up to this")
       ->option_text("N")
       ->check(CLI::Range(0, 10'000'000));

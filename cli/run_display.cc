@@ -58,6 +58,10 @@ void RunDisplay::Show(const v1::RunEvent& event, TimePoint now) {
     case v1::RunEvent::kPlan: {
       const Result<Plan> plan = ParsePlan(event.plan().plan_json());
       if (!plan.ok()) return;
+      if (plan->from_iteration > 1) {
+        return Print("iteration " + std::to_string(plan->from_iteration) + ", a new plan" +
+                     (plan->cause.empty() ? "" : ": " + plan->cause));
+      }
       ClearLive();
       std::fputs(PlanTable(*plan, kPlanRows).c_str(), stdout);
       std::fflush(stdout);

@@ -16,7 +16,6 @@
 #include "common/job/parse.h"
 #include "common/log.h"
 #include "common/metrics/exporter.h"
-#include "common/plan/json.h"
 #include "common/rundir/atomic_file.h"
 #include "common/testbed/testbed.h"
 #include "coordinator/launch/limits.h"
@@ -24,13 +23,12 @@
 #include "coordinator/launch/rank_log.h"
 #include "coordinator/launch/ranks.h"
 #include "coordinator/service/coordinator.h"
-#include "coordinator/service/job_rules.h"
+#include "coordinator/service/plan_files.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxJobBytes = 4u << 20;
-constexpr std::size_t kMaxPlanBytes = 256u << 20;
 constexpr std::size_t kMaxExplanationBytes = 1u << 20;
 constexpr std::size_t kMaxTestbedBytes = 1u << 20;
 constexpr Duration kPoll = std::chrono::milliseconds(20);
@@ -58,6 +56,7 @@ struct Flags {
   int metrics_port = 0;
   std::string prometheus_targets;
   int inject_delay_us = 0;
+  std::string inject_rate_file;
 };
 
 struct Parts {
@@ -147,6 +146,7 @@ RankLaunch LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t gener
   launch.peer_timeout_seconds = job.network.peer_timeout_seconds;
   launch.inject_delay_us = flags.inject_delay_us;
   launch.inject_seed = job.training.seed;
+  launch.inject_rate_file = flags.inject_rate_file;
   launch.temporary_directory = flags.temporary_directory;
   launch.segment_directory = flags.segment_directory;
   launch.log_path = flags.run_directory + "/logs/ranks.log";
@@ -167,9 +167,7 @@ Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendSe
   options.start_iteration = flags.start_iteration;
   options.worker_iterations = flags.worker_iterations;
   if (!flags.plan_file.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const std::string plan_text, ReadSmallFile(flags.plan_file, kMaxPlanBytes));
-    WEFT_ASSIGN_OR_RETURN(options.plan, ParsePlan(plan_text));
-    WEFT_RETURN_IF_ERROR(CheckPlanFits(*options.plan, job.spec));
+    WEFT_ASSIGN_OR_RETURN(options.plans, ReadPlans(flags.plan_file, flags.start_iteration, job.spec));
   }
 
   RankLaunch launch = LaunchFor(flags, job.spec, options.generation);
@@ -293,7 +291,7 @@ int Main(int argc, const char* const* argv) {
       ->required();
   app.add_option("--segment-directory", flags.segment_directory, "For shared memory; removed at the end")->required();
   app.add_option("--testbed", flags.testbed, "A test-bed's file: run there, not on this machine");
-  app.add_option("--plan", flags.plan_file, "A plan; nothing is measured");
+  app.add_option("--plan", flags.plan_file, "A plan, or a folder of a run's; nothing is measured");
   app.add_option("--command", flags.command, "What was typed, for summary.json");
   app.add_option("--checkpoint", flags.checkpoint, "Go on from this checkpoint");
   app.add_option("--start-iteration", flags.start_iteration, "The checkpoint's iteration");
@@ -302,6 +300,7 @@ int Main(int argc, const char* const* argv) {
   app.add_option("--metrics-port", flags.metrics_port, "Base of the metrics' ports; 0: free ones");
   app.add_option("--prometheus-targets", flags.prometheus_targets,
                  "File for Prometheus's discovery, there while the run is");
+  app.add_option("--inject-rate-file", flags.inject_rate_file, "Ranks send no faster than the Mb/s in this file");
   app.add_option("--inject-delay-us", flags.inject_delay_us, "Delay messages by up to so much");
   CLI11_PARSE(app, argc, argv);
   return Run(flags);

@@ -25,6 +25,7 @@ class AllReduceWorker : public PeerWorker {
 
   Status GradientReady(int layer, std::int64_t samples) override;
   bool replicated() const override { return true; }
+  Status Leave() override { return exchange_.Goodbye(); }
 
  protected:
   Status Settle(int group) override;

@@ -15,7 +15,7 @@ namespace weft {
 enum class ControlKind : std::uint8_t {
   kRequest = 1,  // worker: my slot begins (interleaved), or my gradient follows (synchronous)
   kGrant = 2,    // server: the pull follows; with admission, also: push now
-  kGoodbye = 3,  // worker: I have finished; server: seen
+  kGoodbye = 3,  // worker: nothing of this plan follows; server: seen
   kFailure = 4,  // I end with `code` because of `rank`
   // Among the workers of a strategy without servers, beside goodbye and failure.
   kBarrier = 5,  // I have come to barrier number `round`
@@ -25,7 +25,7 @@ enum class ControlKind : std::uint8_t {
 
 struct ControlMessage {
   ControlKind kind = ControlKind::kRequest;
-  bool last = false;  // request: of the synchronization that ends the run
+  bool last = false;  // request: of the synchronization that ends the run; goodbye: of the run, not of the plan
   StatusCode code = StatusCode::kOk;
   std::uint64_t generation = 0;
   std::int32_t shard = 0;

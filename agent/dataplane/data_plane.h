@@ -6,8 +6,9 @@
 //   BeforeForward(l)   for each layer in forward order      may wait for a pull (a stall)
 //   GradientReady(l)   for each layer in backward order      runs the local step where the strategy takes one here
 //   EndIteration()
-// Between iterations it may call Drain (nothing in flight, everything pulled so far applied), save or restore state, or
-// Finish. Every wait has the deadline of the options; DEADLINE_EXCEEDED and UNAVAILABLE name the rank waited for.
+// Between iterations it may call Drain (nothing in flight, everything pulled so far applied), save or restore state,
+// Leave or Finish. Every wait has the deadline of the options; DEADLINE_EXCEEDED and UNAVAILABLE name the rank waited
+// for.
 #pragma once
 
 #include <cstdint>
@@ -103,6 +104,10 @@ class DataPlane {
   virtual Status Drain() = 0;
   // A last synchronization of everything, so that no local step is lost. Nothing but destruction follows.
   virtual Status Finish() = 0;
+  // After Drain: takes leave of the others, so that nothing of this plane is on its way any more and a plane of another
+  // plan can take its place with SaveState's state. All ranks do so behind the same iteration; nothing but SaveState
+  // and destruction follows. FAILED_PRECONDITION: the strategy does not change its plan.
+  virtual Status Leave() { return FailedPreconditionError("this strategy does not change its plan during a run"); }
 
   // False: no worker waits for another's iterations, so that each may be at another one. A pause then finds each at its
   // own, and nothing repeats bit for bit.

@@ -1,7 +1,9 @@
 #include "agent/dataplane/interleaved_worker.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "agent/core/update_rule.h"
@@ -17,7 +19,23 @@ Duration ForwardTime(const ParameterServerOptions& options, const Plan& plan) {
   return FromMicroseconds(-earliest_us);
 }
 
-std::string TermName(int group) { return "late_term." + std::to_string(group); }
+// The elastic terms that a checkpoint or another plan goes on with, by place: which floats a group has, the plan says
+// that is then in force.
+constexpr std::string_view kTermPrefix = "late_term.";
+std::string TermName(const FloatRange& range) { return std::string(kTermPrefix) + std::to_string(range.first); }
+
+// Where the tensor's values belong; INVALID_ARGUMENT: no place in `count` floats.
+Result<FloatRange> PlaceOf(const PlaneTensor& tensor, std::int64_t count) {
+  FloatRange range{.first = -1, .count = static_cast<std::int64_t>(tensor.values.size())};
+  const char* end = tensor.name.data() + tensor.name.size();
+  const char* begin = tensor.name.starts_with(kTermPrefix) ? tensor.name.data() + kTermPrefix.size() : end;
+  const auto [rest, error] = std::from_chars(begin, end, range.first);
+  if (error != std::errc{} || rest != end || range.first < 0 || range.first > count - range.count) {
+    return InvalidArgumentError(tensor.name + " with " + std::to_string(range.count) + " floats has no place in " +
+                                std::to_string(count));
+  }
+  return range;
+}
 
 }  // namespace
 
@@ -174,18 +192,18 @@ Status InterleavedWorker::Finish() {
   for (Group& group : groups_) {
     if (!group.open.empty()) WEFT_RETURN_IF_ERROR(ApplyOldest(group));
   }
-  return exchange_.Goodbye();
+  return exchange_.Goodbye(/*last=*/true);
 }
 
 std::vector<PlaneTensor> InterleavedWorker::SaveState() const {
   std::vector<PlaneTensor> tensors;
   for (const Group& group : groups_) {
     if (!group.restored_term.empty()) {
-      tensors.push_back({TermName(group.place.index), group.restored_term});
+      tensors.push_back({TermName(group.place.range), group.restored_term});
     }
     for (const OpenRound& round : group.open) {
       const Buffers& buffers = group.buffers[round.buffer];
-      PlaneTensor tensor{TermName(group.place.index), std::vector<float>(buffers.snapshot.size())};
+      PlaneTensor tensor{TermName(group.place.range), std::vector<float>(buffers.snapshot.size())};
       ElasticDelta(tensor.values, buffers.snapshot, buffers.centre, elastic_rate_);
       tensors.push_back(std::move(tensor));
     }
@@ -197,17 +215,19 @@ Status InterleavedWorker::RestoreState(std::int64_t iteration, const std::vector
   iteration_ = iteration;
   for (Group& group : groups_) {
     group.next_round = RoundsThrough(plan_.phase, plan_.period, group.place.index, iteration);
-    const bool pending = options_.apply == Apply::kLate && iteration > 0 && !group.place.channels.empty() &&
-                         Synchronizes(plan_.phase, plan_.period, group.place.index, iteration);
-    if (!pending) continue;
-    const std::string name = TermName(group.place.index);
-    const auto found = std::ranges::find(tensors, name, &PlaneTensor::name);
-    if (found == tensors.end()) return InvalidArgumentError(name + " is missing");
-    if (static_cast<std::int64_t>(found->values.size()) != group.place.range.count) {
-      return InvalidArgumentError(name + " has " + std::to_string(found->values.size()) + " floats, its group " +
-                                  std::to_string(group.place.range.count));
+  }
+  for (const PlaneTensor& tensor : tensors) {
+    WEFT_ASSIGN_OR_RETURN(const FloatRange term, PlaceOf(tensor, static_cast<std::int64_t>(model_.weights.size())));
+    for (Group& group : groups_) {
+      const FloatRange& own = group.place.range;
+      const std::int64_t from = std::max(own.first, term.first);
+      const std::int64_t to = std::min(own.first + own.count, term.first + term.count);
+      if (from >= to) continue;
+      // Of a group that the terms cover in part the rest changes by 0.
+      if (group.restored_term.empty()) group.restored_term.assign(static_cast<std::size_t>(own.count), 0);
+      std::copy(tensor.values.begin() + (from - term.first), tensor.values.begin() + (to - term.first),
+                group.restored_term.begin() + (from - own.first));
     }
-    group.restored_term = found->values;
   }
   return OkStatus();
 }

@@ -28,6 +28,7 @@ class InterleavedWorker : public DataPlane {
   Result<IterationRecord> EndIteration() override;
   Status Drain() override;
   Status Finish() override;
+  Status Leave() override { return exchange_.Goodbye(/*last=*/false); }
   bool replicated() const override { return false; }
   std::vector<PlaneTensor> SaveState() const override;
   Status RestoreState(std::int64_t iteration, const std::vector<PlaneTensor>& tensors) override;

@@ -8,6 +8,11 @@ namespace weft {
 namespace {
 
 constexpr double kSmoothing = 0.25;
+// The link has become slower when this many transfers in a row took this much longer than is known.
+constexpr int kSlowerEnds = 8;
+constexpr double kClearlySlower = 1.1;
+// What smaller ones take is more the messages' than the bytes'.
+constexpr std::int64_t kTellingBytes = 4096;
 constexpr Duration kLongestRoundTrip = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -27,7 +32,31 @@ void LinkScheduler::Progressed(std::int64_t transfer, std::int64_t done_bytes, T
   t.done_bytes = done_bytes;
   t.last = now;
   t.alone = active_.size() == 1;
-  if (t.done_bytes >= t.bytes) active_.erase(it);
+  if (t.done_bytes < t.bytes) return;
+  LearnFromEnd(t, now);
+  active_.erase(it);
+  busy_since_ = active_.empty() ? std::nullopt : std::optional(now);
+}
+
+// While transfers overlap none of them goes alone, and what is known is too fast once the link is slower: each next
+// grant would leave too early, and more and more would be under way. One behind the other they still tell the link's
+// rate.
+void LinkScheduler::LearnFromEnd(const Transfer& transfer, TimePoint now) {
+  if (!busy_since_ || !ns_per_byte_ || transfer.bytes < kTellingBytes) return;
+  const auto bytes = static_cast<double>(transfer.bytes);
+  const double sample = static_cast<double>((now - *busy_since_).count()) / bytes;
+  if (sample <= kClearlySlower * *ns_per_byte_) {
+    slower_ends_ = 0;
+    return;
+  }
+  fastest_of_them_ns_ = slower_ends_ == 0 ? sample : std::min(fastest_of_them_ns_, sample);
+  bytes_of_them_ = (slower_ends_ == 0 ? 0 : bytes_of_them_) + bytes;
+  if (++slower_ends_ < kSlowerEnds) return;
+  // What was taken for a round trip was the slower link's.
+  const double wrong_ns = (fastest_of_them_ns_ - *ns_per_byte_) * bytes_of_them_ / slower_ends_;
+  round_trip_ = std::max(Duration{}, round_trip_ - Duration(static_cast<Duration::rep>(wrong_ns)));
+  ns_per_byte_ = fastest_of_them_ns_;
+  slower_ends_ = 0;
 }
 
 void LinkScheduler::Learn(bool first_piece, double took_ns, double bytes) {
@@ -57,6 +86,8 @@ std::optional<TimePoint> LinkScheduler::NextGrant() const {
     // Before its first piece a transfer is still on the grant's way.
     since = std::min(since, t.done_bytes > 0 ? t.last : t.last + round_trip_);
   }
+  // Until the last one ended the link carried that one.
+  if (busy_since_) since = std::max(since, *busy_since_);
   return since + Duration(static_cast<Duration::rep>(left_bytes * *ns_per_byte_)) - round_trip_;
 }
 

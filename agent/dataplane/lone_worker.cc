@@ -34,6 +34,7 @@ class LoneWorker : public DataPlane {
   }
   Status Drain() override { return OkStatus(); }
   Status Finish() override { return OkStatus(); }
+  Status Leave() override { return OkStatus(); }
   bool replicated() const override { return true; }
   std::vector<PlaneTensor> SaveState() const override { return {}; }
   Status RestoreState(std::int64_t, const std::vector<PlaneTensor>&) override { return OkStatus(); }

@@ -71,11 +71,12 @@ class ParameterServer {
   virtual void SetEvaluations(std::int64_t period, std::function<void(const CentreSnapshot&)> callback,
                               std::int64_t last_iteration = std::numeric_limits<std::int64_t>::max()) = 0;
 
-  // Serves until all workers have said goodbye; at once with one worker, who exchanges nothing. On an error it tells
+  // Serves until all workers have said goodbye: true when for good, false when a server of another plan is to take this
+  // one's place. True at once with one worker, who exchanges nothing. On an error it tells
   // the workers, aborts the transport and returns the cause; the centre stays that of the last whole rounds.
   // UNAVAILABLE: a worker is gone. DEADLINE_EXCEEDED: a worker that others wait for did not come, or a transfer stood
   // still. CANCELLED: Stop. FAILED_PRECONDITION, DATA_LOSS: a worker broke the protocol. Each names the rank.
-  virtual Status Run() = 0;
+  virtual Result<bool> Run() = 0;
 
   // Ends Run with `cause`, an error.
   virtual void Stop(const Status& cause) = 0;

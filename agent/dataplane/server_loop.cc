@@ -93,8 +93,8 @@ void ServerLoop::SetEvaluations(std::int64_t period, std::function<void(const Ce
   on_evaluation_ = std::move(callback);
 }
 
-Status ServerLoop::Run() {
-  if (plan_.workers == 1) return OkStatus();
+Result<bool> ServerLoop::Run() {
+  if (plan_.workers == 1) return true;
   if (evaluation_period_ > 0) {
     const std::int64_t first = (restored_iteration_ / evaluation_period_ + 1) * evaluation_period_;
     for (ShardState& shard : shards_) shard.next_evaluation = first;
@@ -103,7 +103,7 @@ Status ServerLoop::Run() {
   for (int worker = 0; worker < plan_.workers; ++worker) ReceiveControl(worker);
   while (failure_.ok()) {
     const bool all_gone = std::all_of(goodbye_.begin(), goodbye_.end(), [](bool gone) { return gone; });
-    if (all_gone && outstanding_ == 0) return OkStatus();
+    if (all_gone && outstanding_ == 0) return *for_good_;
     const TimePoint now = clock_.Now();
     if (std::optional<Event> event = events_->PopUntil(NextWake(now))) Handle(std::move(*event));
     const TimePoint then = clock_.Now();
@@ -254,6 +254,13 @@ void ServerLoop::OnControl(const ControlArrived& event) {
     return;
   }
   if (message.kind == ControlKind::kGoodbye) {
+    if (for_good_.value_or(message.last) != message.last) {
+      Fail(FailedPreconditionError(WorkerName(worker) +
+                                   " changes to another plan while others end the run, or the reverse"),
+           worker);
+      return;
+    }
+    for_good_ = message.last;
     goodbye_[static_cast<std::size_t>(worker)] = true;
     SendControl(worker, {.kind = ControlKind::kGoodbye});
     return;

@@ -33,7 +33,7 @@ class ServerLoop : public ParameterServer {
   Status RestoreCentre(std::int64_t iteration, std::span<const float> weights) override WEFT_EXCLUDES(mutex_);
   void SetEvaluations(std::int64_t period, std::function<void(const CentreSnapshot&)> callback,
                       std::int64_t last_iteration) override;
-  Status Run() override WEFT_EXCLUDES(mutex_);
+  Result<bool> Run() override WEFT_EXCLUDES(mutex_);
   void Stop(const Status& cause) override;
   CentreSnapshot Centre() const override WEFT_EXCLUDES(mutex_);
   Result<CentreSnapshot> CentreAt(std::int64_t iteration) const override WEFT_EXCLUDES(mutex_);
@@ -130,6 +130,7 @@ class ServerLoop : public ParameterServer {
   std::map<int, std::size_t> shard_of_channel_;
   std::vector<ControlBuffer> control_buffers_;  // by worker, owned by the transport while a receive is posted
   std::vector<bool> goodbye_;                   // by worker
+  std::optional<bool> for_good_;                // what the goodbyes say
   std::int64_t outstanding_ = 0;                // operations whose event has not been handled
   std::map<std::int64_t, Transfer> transfers_;  // by number
   std::int64_t next_transfer_ = 0;

@@ -86,7 +86,7 @@ Status SynchronousWorker::Drain() {
 
 Status SynchronousWorker::Finish() {
   WEFT_RETURN_IF_ERROR(Drain());
-  return exchange_.Goodbye();
+  return exchange_.Goodbye(/*last=*/true);
 }
 
 Status SynchronousWorker::RestoreState(std::int64_t iteration, const std::vector<PlaneTensor>&) {

@@ -24,6 +24,7 @@ class SynchronousWorker : public DataPlane {
   Result<IterationRecord> EndIteration() override;
   Status Drain() override;
   Status Finish() override;
+  Status Leave() override { return exchange_.Goodbye(/*last=*/false); }
   bool replicated() const override { return true; }
   std::vector<PlaneTensor> SaveState() const override { return {}; }
   Status RestoreState(std::int64_t iteration, const std::vector<PlaneTensor>& tensors) override;

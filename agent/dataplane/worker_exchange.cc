@@ -108,8 +108,8 @@ std::vector<TransferRecord> WorkerExchange::TakeRecords() {
   return std::exchange(records_, {});
 }
 
-Status WorkerExchange::Goodbye() {
-  events_->Push(GoodbyeAsked{});
+Status WorkerExchange::Goodbye(bool last) {
+  events_->Push(GoodbyeAsked{last});
   Status late;
   {
     MutexLock lock(mutex_);
@@ -174,9 +174,11 @@ void WorkerExchange::Handle(Event event) {
   } else if (const auto* sent = std::get_if<ControlSent>(&event)) {
     --outstanding_;
     if (!sent->status.ok()) Fail(sent->status.WithContext(ServerName(sent->server)), workers_ + sent->server);
-  } else if (std::holds_alternative<GoodbyeAsked>(event)) {
+  } else if (const auto* goodbye = std::get_if<GoodbyeAsked>(&event)) {
     goodbye_asked_ = true;
-    for (int server = 0; server < servers_; ++server) SendControl(server, {.kind = ControlKind::kGoodbye});
+    for (int server = 0; server < servers_; ++server) {
+      SendControl(server, {.kind = ControlKind::kGoodbye, .last = goodbye->last});
+    }
   } else {
     const FailAsked& asked = std::get<FailAsked>(event);
     Fail(asked.cause, asked.rank_at_fault);

@@ -76,8 +76,9 @@ class WorkerExchange {
   // The transfers that ended since the last call.
   std::vector<TransferRecord> TakeRecords() WEFT_EXCLUDES(mutex_);
 
-  // Tells the servers that nothing follows, and waits until they have seen it. All rounds must be through.
-  Status Goodbye() WEFT_EXCLUDES(mutex_);
+  // Tells the servers that nothing follows, or (`last` false) nothing of this plan, and waits until they have seen it.
+  // All rounds must be through.
+  Status Goodbye(bool last) WEFT_EXCLUDES(mutex_);
 
  private:
   Result<Outcome> WaitUntilThrough(int group, std::int64_t round, bool forget) WEFT_EXCLUDES(mutex_);
@@ -123,7 +124,9 @@ class WorkerExchange {
     bool farewell;  // the last message before the transport is aborted
     Status status;
   };
-  struct GoodbyeAsked {};
+  struct GoodbyeAsked {
+    bool last;
+  };
   struct FailAsked {
     Status cause;
     int rank_at_fault;

@@ -35,6 +35,34 @@ std::string HostName() {
   return name.data();
 }
 
+Result<Plan> PlanFor(const std::string& json, const RankContext& context) {
+  WEFT_ASSIGN_OR_RETURN(Plan plan, ParsePlan(json));
+  // Without parameter servers a job's servers are idle, and the plan may not speak of them.
+  const bool servers_fit = plan.servers == context.servers || !UsesParameterServers(plan.strategy);
+  if (plan.workers != context.workers || !servers_fit) {
+    return InvalidArgumentError("plan: made for " + std::to_string(plan.workers) + " workers and " +
+                                std::to_string(plan.servers) + " servers, the run has " +
+                                std::to_string(context.workers) + " and " + std::to_string(context.servers));
+  }
+  WEFT_RETURN_IF_ERROR(CheckPlanFitsModel(plan, context.model->layers()));
+  return plan;
+}
+
+void OnCommitPause(const v1::CommitPause& commit, RankContext& context) {
+  PauseAction action = PauseAction::kCheckpoint;
+  if (commit.action() == v1::PAUSE_ACTION_CHECKPOINT_AND_STOP) action = PauseAction::kCheckpointAndStop;
+  if (commit.action() == v1::PAUSE_ACTION_REPLAN) {
+    action = PauseAction::kReplan;
+    const Result<Plan> plan = PlanFor(commit.plan_json(), context);
+    if (plan.ok()) {
+      context.plans.Push(*plan);
+    } else {
+      context.plans.PushError(plan.status());
+    }
+  }
+  context.gate.Commit(commit.iteration(), action);
+}
+
 // What can be done at once, on the client's thread; everything else waits for the main thread.
 void Dispatch(const v1::CoordinatorMessage& message, CoordinatorClient& coordinator, RankContext& context, Role& role) {
   switch (message.message_case()) {
@@ -50,10 +78,7 @@ void Dispatch(const v1::CoordinatorMessage& message, CoordinatorClient& coordina
       return;
     }
     case v1::CoordinatorMessage::kCommitPause: {
-      const v1::CommitPause& commit = message.commit_pause();
-      context.gate.Commit(commit.iteration(), commit.action() == v1::PAUSE_ACTION_CHECKPOINT_AND_STOP
-                                                  ? PauseAction::kCheckpointAndStop
-                                                  : PauseAction::kCheckpoint);
+      OnCommitPause(message.commit_pause(), context);
       context.inbox.Push(message);
       return;
     }
@@ -102,15 +127,11 @@ Status HandlePrepare(const v1::Prepare& prepare, RankContext& context, Role& rol
 }
 
 Status HandleTrain(const v1::Train& train, RankContext& context, Role& role) {
-  WEFT_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(train.plan_json()));
-  // Without parameter servers a job's servers are idle, and the plan may not speak of them.
-  const bool servers_fit = plan.servers == context.servers || !UsesParameterServers(plan.strategy);
-  if (plan.workers != context.workers || !servers_fit) {
-    return InvalidArgumentError("plan: made for " + std::to_string(plan.workers) + " workers and " +
-                                std::to_string(plan.servers) + " servers, the run has " +
-                                std::to_string(context.workers) + " and " + std::to_string(context.servers));
+  WEFT_ASSIGN_OR_RETURN(const Plan plan, PlanFor(train.plan_json(), context));
+  for (const std::string& json : train.later_plans_json()) {
+    WEFT_ASSIGN_OR_RETURN(Plan later, PlanFor(json, context));
+    context.later_plans.push_back(std::move(later));
   }
-  WEFT_RETURN_IF_ERROR(CheckPlanFitsModel(plan, context.model->layers()));
   return role.Train(plan, train);
 }
 

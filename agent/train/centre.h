@@ -15,6 +15,12 @@ namespace weft {
 // This server's shards as a message to server 0: one tensor a shard, named by its place in the flat vector.
 StateMessage PartOfCentre(const CentreSnapshot& snapshot, std::int64_t iteration, bool final);
 
+// The centre for this server's shards of plan `next`, in its place in the flat vector, when all servers change from
+// `old` to `next` behind one iteration: what of it other servers have had they send, and get what they need. `own` is
+// this server's part of old. All servers call it. Errors: as SendState and ReceiveState; DATA_LOSS, as AssembleCentre.
+Result<std::vector<float>> MoveCentre(RankContext& context, const Plan& old, const Plan& next,
+                                      const CentreSnapshot& own);
+
 // Whether `server` holds any of the centre. A plan of few groups may leave servers without a shard; they send no part.
 bool HoldsShards(const Plan& plan, int server);
 

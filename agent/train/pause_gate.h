@@ -17,7 +17,7 @@ namespace weft {
 // In place of an iteration: the present one of each rank.
 inline constexpr std::int64_t kOwnIteration = 0;
 
-enum class PauseAction { kGoOn, kCheckpoint, kCheckpointAndStop };
+enum class PauseAction { kGoOn, kCheckpoint, kCheckpointAndStop, kReplan };
 
 // The client's thread calls Propose, Commit, Cancel, Decide, FinishNow and Close; the trainer's thread the waits.
 class PauseGate {

@@ -15,16 +15,19 @@ namespace weft {
 // Passes the iterations and the model's layer events on to the plane, and takes the time that they spend there.
 class PlaneObserver : public LayerObserver {
  public:
-  PlaneObserver(DataPlane& plane, Clock& clock) : plane_(plane), clock_(clock) {}
+  PlaneObserver(DataPlane& plane, Clock& clock) : plane_(&plane), clock_(clock) {}
+
+  // Between iterations.
+  void SetPlane(DataPlane& plane) { plane_ = &plane; }
 
   Status BeginIteration(std::int64_t iteration, std::int64_t samples) {
     samples_ = samples;
     forward_end_.reset();
     in_plane_ = {};
-    return Timed([&] { return plane_.BeginIteration(iteration); });
+    return Timed([&] { return plane_->BeginIteration(iteration); });
   }
   Result<IterationRecord> EndIteration() {
-    return Timed([&] { return plane_.EndIteration(); });
+    return Timed([&] { return plane_->EndIteration(); });
   }
   // Since the iteration's begin.
   Duration in_plane() const { return in_plane_; }
@@ -32,7 +35,7 @@ class PlaneObserver : public LayerObserver {
   TimePoint forward_end() const { return forward_end_.value_or(TimePoint{}); }
 
   Status BeforeForward(int layer) override {
-    return Timed([&] { return plane_.BeforeForward(layer); });
+    return Timed([&] { return plane_->BeforeForward(layer); });
   }
   Status AfterForward(int) override { return OkStatus(); }
   Status BeforeBackward(int) override {
@@ -40,7 +43,7 @@ class PlaneObserver : public LayerObserver {
     return OkStatus();
   }
   Status GradientReady(int layer) override {
-    return Timed([&] { return plane_.GradientReady(layer, samples_); });
+    return Timed([&] { return plane_->GradientReady(layer, samples_); });
   }
 
  private:
@@ -52,7 +55,7 @@ class PlaneObserver : public LayerObserver {
     return result;
   }
 
-  DataPlane& plane_;
+  DataPlane* plane_;
   Clock& clock_;
   std::int64_t samples_ = 0;
   std::optional<TimePoint> forward_end_;

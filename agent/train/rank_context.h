@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/client/coordinator_client.h"
 #include "agent/data/dataset.h"
@@ -39,12 +40,14 @@ struct RankContext {
   // Own synchronization.
   Mailbox<v1::CoordinatorMessage> inbox;
   PauseGate gate;
+  Mailbox<Plan> plans;  // each before the gate's kReplan
 
   // Set by Prepare, on the main thread.
   JobSpec job;
   std::string job_sha256;
   std::string run_directory;
-  std::string checkpoint;  // to start from; empty: from the seed
+  std::string checkpoint;         // to start from; empty: from the seed
+  std::vector<Plan> later_plans;  // set by Train: those that take effect at iterations known beforehand
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
   std::unique_ptr<Model> evaluation_model;  // of a worker that is the writer

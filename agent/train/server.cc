@@ -1,6 +1,6 @@
 // A server's part of a run. Beside the main thread, which saves checkpoints while all workers stand still, one thread
-// serves, where the strategy has parameter servers, and one has to do with evaluation: on server 0 it evaluates (the
-// RunWriter's), on the others it sends their part of the centre there.
+// serves, where the strategy has parameter servers (Serving's), and one has to do with evaluation: on server 0 it
+// evaluates (the RunWriter's), on the others it sends their part of the centre there.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "agent/train/mailbox.h"
 #include "agent/train/rank_context.h"
 #include "agent/train/role.h"
+#include "agent/train/serving.h"
 #include "agent/train/state_exchange.h"
 #include "agent/train/writer.h"
 #include "agent/transport/probe.h"
@@ -45,11 +46,11 @@ class Server : public Role {
   bool is_writer() const { return index_ == 0; }
   bool has_centre() const { return ModelPlaceOf(plan_) == ModelPlace::kCentre; }
   // Whether this server sends its part of the centre to server 0.
-  bool SendsCentre() const { return !is_writer() && has_centre() && HoldsShards(plan_, index_); }
+  bool SendsCentre(const Plan& plan) const { return !is_writer() && has_centre() && HoldsShards(plan, index_); }
 
-  void Serve();
-  Status SendReport();
-  void AddCentre(const CentreSnapshot& snapshot, bool final);
+  Status SendReport(const ServerStatistics& statistics);
+  Status TellPauseEnded(std::int64_t iteration);
+  void AddCentre(PlannedCentre centre, bool final);
   void SendCentres();
 
   struct Part {
@@ -62,24 +63,22 @@ class Server : public Role {
   std::optional<ServerMetrics> metrics_;
 
   // Set by Prepare and Train, on the main thread, before the other threads start.
-  Plan plan_;
+  Plan plan_;  // the first; all of a run have its strategy
   std::int64_t first_iteration_ = 1;
-  std::vector<float> centre_;                          // that training starts from
-  std::unique_ptr<ParameterServer> parameter_server_;  // null without pushes to serve
-  std::optional<RunWriter> writer_;                    // on server 0
+  std::vector<float> centre_;        // that training starts from
+  std::optional<RunWriter> writer_;  // on server 0
 
   Mailbox<Part> to_send_;
-  std::thread serve_thread_;
   std::thread send_thread_;
+  std::optional<Serving> serving_;  // without pushes to serve there is none; last: it uses the others
 };
 
 Server::~Server() {
   const Status ended = CancelledError("the rank ends");
   to_send_.Close(ended);
-  if (parameter_server_ != nullptr) parameter_server_->Stop(ended);
+  serving_.reset();
   // After a stop a part of the centre may still wait for server 0 to take it.
   context_.transport->Abort(ended);
-  if (serve_thread_.joinable()) serve_thread_.join();
   if (send_thread_.joinable()) send_thread_.join();
 }
 
@@ -118,33 +117,21 @@ Status Server::Train(const Plan& plan, const v1::Train&) {
   if (is_writer()) {
     writer_.emplace(context_, plan, *context_.model);
     writer_->Start();
-  } else if (SendsCentre()) {
+  } else if (has_centre()) {
     send_thread_ = std::thread([this] { SendCentres(); });
   }
   if (plan.workers == 1 || !UsesParameterServers(plan.strategy)) return OkStatus();
-  WEFT_ASSIGN_OR_RETURN(parameter_server_, ParameterServer::Make(PlaneOptions(context_, plan), plan, centre_,
-                                                                 *context_.transport, *context_.clock));
-  if (first_iteration_ > 1) WEFT_RETURN_IF_ERROR(parameter_server_->RestoreCentre(first_iteration_ - 1, centre_));
-  if (has_centre()) {
-    const auto evaluate = [this](const CentreSnapshot& snapshot) { AddCentre(snapshot, /*final=*/false); };
-    parameter_server_->SetEvaluations(IterationsPerEpoch(context_), evaluate, TotalIterations(context_));
-  }
-  serve_thread_ = std::thread([this] { Serve(); });
-  return OkStatus();
+  Serving::Handlers handlers;
+  if (has_centre())
+    handlers.on_centre = [this](PlannedCentre centre, bool final) { AddCentre(std::move(centre), final); };
+  handlers.on_end = [this](const ServerStatistics& statistics) { return SendReport(statistics); };
+  handlers.on_error = [this](const Status& status) { context_.inbox.PushError(status); };
+  serving_.emplace(context_, std::move(handlers));
+  for (const Plan& later : context_.later_plans) serving_->AddPlan(later, nullptr);
+  return serving_->Start(plan, first_iteration_ - 1, centre_);
 }
 
-void Server::Serve() {
-  Status status = parameter_server_->Run();
-  if (status.ok()) status = SendReport();
-  if (!status.ok()) {
-    context_.inbox.PushError(status);
-    return;
-  }
-  if (has_centre()) AddCentre(parameter_server_->Centre(), /*final=*/true);
-}
-
-Status Server::SendReport() {
-  const ServerStatistics statistics = parameter_server_->Statistics();
+Status Server::SendReport(const ServerStatistics& statistics) {
   const LinkUse& received = statistics.received;
   const LinkUse& sent = statistics.sent;
   v1::AgentMessage message;
@@ -157,9 +144,9 @@ Status Server::SendReport() {
   return context_.coordinator->Send(std::move(message));
 }
 
-void Server::AddCentre(const CentreSnapshot& snapshot, bool final) {
-  if (is_writer()) return writer_->AddCentre(snapshot, final);
-  if (SendsCentre()) to_send_.Push({snapshot, final});
+void Server::AddCentre(PlannedCentre centre, bool final) {
+  if (is_writer()) return writer_->AddCentre(std::move(centre), final);
+  if (SendsCentre(*centre.plan)) to_send_.Push({std::move(centre.snapshot), final});
 }
 
 void Server::SendCentres() {
@@ -176,27 +163,40 @@ void Server::SendCentres() {
 
 Status Server::OnPause(const v1::CommitPause& pause) {
   const std::int64_t iteration = pause.iteration();
-  CentreSnapshot own;
+  if (pause.action() == v1::PAUSE_ACTION_REPLAN) {
+    WEFT_ASSIGN_OR_RETURN(const Plan plan, context_.plans.Pop(context_.peer_deadline()));
+    if (!serving_.has_value()) return TellPauseEnded(iteration);
+    serving_->AddPlan(plan, [this, iteration] { return TellPauseEnded(iteration); });
+    return OkStatus();
+  }
+  PlannedCentre own{.snapshot = {}, .plan = std::make_shared<const Plan>(plan_)};
   if (has_centre()) {
-    WEFT_ASSIGN_OR_RETURN(own, parameter_server_->CentreAt(iteration));
+    WEFT_ASSIGN_OR_RETURN(own, serving_->CentreAt(iteration));
   }
   v1::AgentMessage message;
   message.mutable_checkpoint()->set_iteration(iteration);
   const TimePoint start = context_.clock->Now();
   if (is_writer()) {
     WEFT_ASSIGN_OR_RETURN(const std::string path,
-                          SaveRun(context_, plan_, iteration, {.centre = has_centre() ? &own : nullptr}));
+                          SaveRun(context_, *own.plan, iteration, {.centre = has_centre() ? &own.snapshot : nullptr}));
     message.mutable_checkpoint()->set_path(path);
-  } else if (SendsCentre()) {
+  } else if (SendsCentre(*own.plan)) {
     WEFT_RETURN_IF_ERROR(SendState(*context_.transport, context_.writer_rank(), StatePurpose::kCheckpoint,
-                                   PartOfCentre(own, iteration, /*final=*/false), context_.state_deadline()));
+                                   PartOfCentre(own.snapshot, iteration, /*final=*/false), context_.state_deadline()));
   }
   message.mutable_checkpoint()->set_seconds(ToSeconds(context_.clock->Now() - start));
   return context_.coordinator->Send(std::move(message));
 }
 
+// The server runs by the new plan.
+Status Server::TellPauseEnded(std::int64_t iteration) {
+  v1::AgentMessage message;
+  message.mutable_checkpoint()->set_iteration(iteration);
+  return context_.coordinator->Send(std::move(message));
+}
+
 void Server::OnIdle() {
-  if (parameter_server_ != nullptr) metrics_->Record(parameter_server_->Statistics());
+  if (serving_.has_value()) metrics_->Record(serving_->Statistics());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace weft {
 
 // Each purpose is a stream of its own: messages of one keep their order and are never taken for another's.
-enum class StatePurpose { kCheckpoint, kRelease, kRestore, kEvaluation };
+enum class StatePurpose { kCheckpoint, kRelease, kRestore, kEvaluation, kChangeOfPlan };
 
 struct StateTensor {
   std::string name;

@@ -70,6 +70,7 @@ class Worker : public Role {
  private:
   enum class Outcome { kComplete, kStopped };
 
+  Status MakeThePlane();
   Result<Outcome> RunIterations(Reporter& reporter);
   Status RunIteration(std::int64_t iteration, PlaneObserver& observer, Reporter& reporter);
   void TakeLocalStep(FloatRange range, std::int64_t iteration);
@@ -84,6 +85,10 @@ class Worker : public Role {
   // What a pause at the end of `iteration` asks for. True: the run stops.
   Result<bool> CarryOutPause(PauseAction action, std::int64_t iteration, Reporter& reporter);
   Status SaveState(std::int64_t iteration);
+  // The plan to change to behind `iteration`, when the run was given one for it.
+  Status ChangePlanIfDue(std::int64_t iteration);
+  // All workers stand behind `iteration`: goes on with a plane of this plan, which loses nothing of the one before.
+  Status ChangePlan(const Plan& plan, std::int64_t iteration);
   // Behind the last iteration of an asynchronous run: until all others are there. True: the run stops.
   Result<bool> WaitForTheOthers(std::int64_t iteration, Reporter& reporter);
 
@@ -110,6 +115,8 @@ class Worker : public Role {
   std::int64_t first_iteration_ = 1;
   std::vector<PlaneTensor> plane_state_;  // of the checkpoint, until the plane exists
   std::unique_ptr<DataPlane> plane_;
+  std::optional<PlaneObserver> observer_;
+  std::size_t next_later_plan_ = 0;    // of context_.later_plans
   std::optional<RunWriter> writer_;    // where this rank is the one that writes
   std::optional<ModelOutbox> outbox_;  // where it is not, and sends its model
 };
@@ -193,10 +200,7 @@ Status Worker::Train(const Plan& plan, const v1::Train& request) {
   asynchronous_ = request.asynchronous();
   metrics_.emplace(context_.metrics->registry(), static_cast<int>(plan.groups.size()), with_servers());
   exchange_metrics_.emplace(context_.metrics->registry());
-  WEFT_ASSIGN_OR_RETURN(
-      plane_, MakePlane(
-                  context_, plan, [this](FloatRange range, std::int64_t iteration) { TakeLocalStep(range, iteration); },
-                  learning_rate_, [this](std::int64_t iteration) { optimizer_->Reset(iteration); }));
+  WEFT_RETURN_IF_ERROR(MakeThePlane());
   if (plane_->synchronous() == asynchronous_) {
     return InternalError("the coordinator takes the strategy for " +
                          std::string(asynchronous_ ? "asynchronous" : "synchronous") + ", which it is not");
@@ -222,16 +226,25 @@ Status Worker::Train(const Plan& plan, const v1::Train& request) {
   return context_.coordinator->Send(std::move(message));
 }
 
+Status Worker::MakeThePlane() {
+  WEFT_ASSIGN_OR_RETURN(
+      plane_,
+      MakePlane(
+          context_, plan_, [this](FloatRange range, std::int64_t iteration) { TakeLocalStep(range, iteration); },
+          learning_rate_, [this](std::int64_t iteration) { optimizer_->Reset(iteration); }));
+  return OkStatus();
+}
+
 Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
   const std::int64_t total = TotalIterations(context_);
   const std::int64_t per_epoch = loader_->iterations_per_epoch();
   const bool has_target = context_.job.training.target_accuracy.has_value();
-  PlaneObserver observer(*plane_, *context_.clock);
+  observer_.emplace(*plane_, *context_.clock);
 
   std::int64_t iteration = first_iteration_ - 1;  // the last one that has ended
   while (iteration < total) {
     ++iteration;
-    WEFT_RETURN_IF_ERROR(RunIteration(iteration, observer, reporter));
+    WEFT_RETURN_IF_ERROR(RunIteration(iteration, *observer_, reporter));
     if (iteration % per_epoch == 0) {
       WEFT_ASSIGN_OR_RETURN(const bool stop, EndEpoch(iteration, reporter));
       if (stop) return Outcome::kStopped;
@@ -244,6 +257,7 @@ Result<Worker::Outcome> Worker::RunIterations(Reporter& reporter) {
     WEFT_ASSIGN_OR_RETURN(const PauseAction action, context_.gate.WaitAtEnd(iteration, context_.peer_deadline()));
     WEFT_ASSIGN_OR_RETURN(const bool stop, CarryOutPause(action, iteration, reporter));
     if (stop) return Outcome::kStopped;
+    if (iteration < total) WEFT_RETURN_IF_ERROR(ChangePlanIfDue(iteration));
   }
   if (asynchronous_) {
     WEFT_ASSIGN_OR_RETURN(const bool stop, WaitForTheOthers(iteration, reporter));
@@ -348,8 +362,37 @@ Result<bool> Worker::CarryOutPause(PauseAction action, std::int64_t iteration, R
   if (action == PauseAction::kGoOn) return false;
   // A resume goes on behind the checkpoint, so what was told up to it must not die with this rank.
   WEFT_RETURN_IF_ERROR(reporter.Flush());
+  if (action == PauseAction::kReplan) {
+    WEFT_ASSIGN_OR_RETURN(const Plan plan, context_.plans.Pop(context_.peer_deadline()));
+    WEFT_RETURN_IF_ERROR(ChangePlan(plan, iteration));
+    v1::AgentMessage message;
+    message.mutable_checkpoint()->set_iteration(iteration);
+    WEFT_RETURN_IF_ERROR(context_.coordinator->Send(std::move(message)));
+    return false;
+  }
   WEFT_RETURN_IF_ERROR(SaveState(iteration));
   return action == PauseAction::kCheckpointAndStop;
+}
+
+Status Worker::ChangePlanIfDue(std::int64_t iteration) {
+  if (next_later_plan_ == context_.later_plans.size()) return OkStatus();
+  const Plan& plan = context_.later_plans[next_later_plan_];
+  if (plan.from_iteration != iteration + 1) return OkStatus();
+  ++next_later_plan_;
+  return ChangePlan(plan, iteration);
+}
+
+Status Worker::ChangePlan(const Plan& plan, std::int64_t iteration) {
+  WEFT_RETURN_IF_ERROR(plane_->Drain());
+  WEFT_RETURN_IF_ERROR(plane_->Leave());
+  const std::vector<PlaneTensor> state = plane_->SaveState();
+  plane_.reset();
+  plan_ = plan;
+  WEFT_RETURN_IF_ERROR(MakeThePlane());
+  WEFT_RETURN_IF_ERROR(plane_->RestoreState(iteration, state));
+  observer_->SetPlane(*plane_);
+  metrics_.emplace(context_.metrics->registry(), static_cast<int>(plan.groups.size()), with_servers());
+  return OkStatus();
 }
 
 Status Worker::SaveState(std::int64_t iteration) {

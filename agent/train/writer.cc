@@ -78,9 +78,9 @@ void RunWriter::EvaluateAll() {
 
 Result<bool> RunWriter::EvaluateNextCentre() {
   WEFT_ASSIGN_OR_RETURN(const Centre next, centres_.Pop(kUntilClosed));
-  const std::int64_t iteration = next.snapshot.iteration;
-  WEFT_ASSIGN_OR_RETURN(const std::vector<float> weights,
-                        AssembleCentre(context_, plan_, next.snapshot, iteration, StatePurpose::kEvaluation));
+  const std::int64_t iteration = next.own.snapshot.iteration;
+  WEFT_ASSIGN_OR_RETURN(const std::vector<float> weights, AssembleCentre(context_, *next.own.plan, next.own.snapshot,
+                                                                         iteration, StatePurpose::kEvaluation));
   WEFT_RETURN_IF_ERROR(EvaluateAndSend(weights, iteration, next.final));
   return next.final;
 }

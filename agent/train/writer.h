@@ -24,6 +24,7 @@
 #include "agent/train/evaluator.h"
 #include "agent/train/mailbox.h"
 #include "agent/train/rank_context.h"
+#include "agent/train/serving.h"
 #include "agent/train/state_exchange.h"
 #include "common/plan/plan.h"
 #include "common/status.h"
@@ -44,7 +45,7 @@ class RunWriter {
   void Start();
 
   // Server 0's part of the centre; the evaluation takes the other servers'.
-  void AddCentre(CentreSnapshot snapshot, bool final) { centres_.Push({std::move(snapshot), final}); }
+  void AddCentre(PlannedCentre centre, bool final) { centres_.Push({std::move(centre), final}); }
   // Worker 0's own model, where it is the writer: what other workers send with StatePurpose::kEvaluation. Takes it,
   // when fewer than kMostWaitingModels are there before `deadline`; else DEADLINE_EXCEEDED, and it stays the caller's.
   Status AddModel(StateMessage& model, TimePoint deadline) {
@@ -53,7 +54,7 @@ class RunWriter {
 
  private:
   struct Centre {
-    CentreSnapshot snapshot;
+    PlannedCentre own;
     bool final = false;
   };
 
@@ -76,7 +77,7 @@ class RunWriter {
   Status EvaluateAndSend(std::span<const float> weights, std::int64_t iteration, bool final);
 
   RankContext& context_;
-  const Plan plan_;
+  const Plan plan_;  // the first; all of a run have its strategy
   Model& model_;
   WriterMetrics metrics_;
   const std::int64_t iterations_per_epoch_;

@@ -31,13 +31,20 @@ FaultTransport::~FaultTransport() {
 
 void FaultTransport::Send(int to, Tag tag, std::span<const std::byte> data, Completion done) {
   Status aborted;
+  const bool limited = options_.bytes_per_second != nullptr && data.size() > FaultOptions::kSmallMessage;
+  const double rate = limited ? options_.bytes_per_second() : 0;
   {
     const MutexLock lock(mutex_);
     aborted = aborted_;
     if (aborted.ok()) {
       Channel& channel = channels_[{to, tag.value()}];
       const Duration delay = RandomDelay(options_.max_delay, options_.seed, rank(), to, tag, channel.sent++);
-      const TimePoint leaves = std::max(channel.last_leaves, Clock::Steady().Now() + delay);
+      const TimePoint now = Clock::Steady().Now();
+      TimePoint leaves = std::max(channel.last_leaves, now + delay);
+      if (rate > 0) {
+        port_free_ = std::max(port_free_, now) + FromSeconds(static_cast<double>(data.size()) / rate);
+        leaves = std::max(leaves, port_free_);
+      }
       channel.last_leaves = leaves;
       held_.push(
           {.leaves = leaves, .order = next_order_++, .to = to, .tag = tag, .data = data, .done = std::move(done)});

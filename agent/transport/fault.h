@@ -1,8 +1,10 @@
-// A transport whose messages leave late, by random times: to show that a run's result does not depend on when messages
-// arrive.
+// A transport whose messages leave late, by random times or as a slow link lets them: to show that a run's result does
+// not depend on when messages arrive, and that it follows a link that changes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <queue>
 #include <string>
@@ -22,6 +24,10 @@ struct FaultOptions {
   // tag, how many before it). Those of one receiver and tag keep their order; of others they overtake each other.
   Duration max_delay{};
   std::uint64_t seed = 1;
+  // What this rank may send in a second, asked at each send; null, or 0 or less from it: as much as it likes. Payloads
+  // leave one after the other; messages of at most kSmallMessage bytes pass them by, as on a link that is shared.
+  std::function<double()> bytes_per_second = nullptr;
+  static constexpr std::size_t kSmallMessage = 4096;
 };
 
 // Delays the sends of `below`, which outlives it. Receives pass through. A delayed send's `done` runs on below's
@@ -72,6 +78,7 @@ class FaultTransport : public Transport {
   CondVar changed_;
   std::priority_queue<Held, std::vector<Held>, std::greater<>> held_ WEFT_GUARDED_BY(mutex_);
   std::map<std::pair<int, int>, Channel> channels_ WEFT_GUARDED_BY(mutex_);  // by receiver and tag
+  TimePoint port_free_ WEFT_GUARDED_BY(mutex_){};                            // of payloads that leave at a limited rate
   std::int64_t next_order_ WEFT_GUARDED_BY(mutex_) = 0;
   bool giving_ WEFT_GUARDED_BY(mutex_) = false;  // the thread is in below's Send
   bool stopping_ WEFT_GUARDED_BY(mutex_) = false;

@@ -58,6 +58,7 @@ struct StrategySpec {
   int max_staleness = 8;
   ParameterServerSpec parameter_server;  // for the three PS types (and Auto)
   SwarmSpec swarm;
+  bool replan = true;  // when links or computing drift from what the plan was made for
   LocalSGDSpec local_sgd;
   DecentralizedSpec decentralized;
 };

@@ -75,6 +75,12 @@ void AddStrategy(std::vector<Row>& rows) {
                        "More allows less traffic and staler weights.")
                      .Range(1, 1024)
                      .OnlyWith(type, {"Auto"}));
+  rows.push_back(
+      Value("spec.strategy.replan", WEFT_AT(strategy.replan),
+            "Whether the run plans again when links or computing have drifted by more than 20 % from what the "
+            "plan was made for, for 50 iterations. A run that was given its plan, or goes on from a "
+            "checkpoint, keeps to its plans.")
+          .OnlyWith(type, {"Auto", "InterleavedPS", "MergedPS", "BulkSynchronousPS", "AllReduce"}));
   const std::string ps = "spec.strategy.parameterServer";
   rows.push_back(Object(ps, "Of the parameter-server strategies.")
                      .OnlyWith(type, {"Auto", "InterleavedPS", "MergedPS", "BulkSynchronousPS"}));

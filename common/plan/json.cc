@@ -159,23 +159,27 @@ std::string PlanToJson(const Plan& plan) {
     shards.push_back(
         {{"group", shard.group}, {"server", shard.server}, {"first", shard.first}, {"count", shard.count}});
   }
-  const ordered_json out = {{"strategy", Name(plan.strategy)},
-                            {"workers", plan.workers},
-                            {"servers", plan.servers},
-                            {"period", plan.period},
-                            {"quantization_bits", plan.quantization_bits},
-                            {"fusion", Name(plan.fusion)},
-                            {"phase", Name(plan.phase)},
-                            {"window", Name(plan.window)},
-                            {"tail", Name(plan.tail)},
-                            {"forward_us", plan.forward_us},
-                            {"compute_us", plan.compute_us},
-                            {"iteration_us", plan.iteration_us},
-                            {"link_use", plan.link_use},
-                            {"wire_bytes", plan.wire_bytes},
-                            {"reason", plan.reason},
-                            {"groups", std::move(groups)},
-                            {"shards", std::move(shards)}};
+  ordered_json out = {{"strategy", Name(plan.strategy)},
+                      {"workers", plan.workers},
+                      {"servers", plan.servers},
+                      {"period", plan.period},
+                      {"quantization_bits", plan.quantization_bits},
+                      {"fusion", Name(plan.fusion)},
+                      {"phase", Name(plan.phase)},
+                      {"window", Name(plan.window)},
+                      {"tail", Name(plan.tail)},
+                      {"forward_us", plan.forward_us},
+                      {"compute_us", plan.compute_us},
+                      {"iteration_us", plan.iteration_us},
+                      {"link_use", plan.link_use},
+                      {"wire_bytes", plan.wire_bytes},
+                      {"reason", plan.reason}};
+  if (plan.from_iteration > 1) {
+    out["from_iteration"] = plan.from_iteration;
+    out["cause"] = plan.cause;
+  }
+  out["groups"] = std::move(groups);
+  out["shards"] = std::move(shards);
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -198,6 +202,10 @@ Result<Plan> ParsePlan(std::string_view text) {
   top.Time("link_use", &plan.link_use);
   top.Number("wire_bytes", 0, kMaxWireBytes, &plan.wire_bytes);
   top.Text("reason", &plan.reason);
+  if (root.contains("from_iteration")) {
+    top.Integer("from_iteration", 2, std::numeric_limits<std::int64_t>::max(), &plan.from_iteration);
+    top.Text("cause", &plan.cause);
+  }
   const json* groups = top.Array("groups");
   const json* shards = top.Array("shards");
   WEFT_RETURN_IF_ERROR(top.status());

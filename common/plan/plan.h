@@ -127,6 +127,9 @@ struct Plan {
   std::vector<PlanGroup> groups;  // by index
   std::vector<Shard> shards;      // every group's floats exactly once; none without parameter servers
   std::string reason;             // one sentence: why this T, and whether distributing pays
+  // Of a plan that took the place of another one during a run: the 1-based iteration from which it holds, and why.
+  std::int64_t from_iteration = 1;
+  std::string cause;  // empty: the first
 };
 
 // True when the group with this index synchronizes in 1-based iteration t. Every group does exactly once in any T.

@@ -53,6 +53,7 @@ class RunDirectory {
   const std::string& path() const { return path_; }
   std::string job() const { return path_ + "/job.yaml"; }  // as it was run; makes the folder a run's
   std::string plan() const { return path_ + "/plan.json"; }
+  std::string plans() const { return path_ + "/plans"; }  // a folder: each that has held
   std::string timeline() const { return path_ + "/timeline.json"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string trace() const { return path_ + "/trace.json"; }

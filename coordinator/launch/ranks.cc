@@ -90,6 +90,7 @@ Command MakeRankCommand(const RankLaunch& launch) {
     flag("--inject-delay-us", launch.inject_delay_us);
     flag("--inject-seed", launch.inject_seed);
   }
+  if (!launch.inject_rate_file.empty()) flag("--inject-rate-file", launch.inject_rate_file);
   command.environment = {
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
       {"PMIX_MCA_gds", "hash"},        {"TMPDIR", launch.temporary_directory},

@@ -31,6 +31,7 @@ struct RankLaunch {
   int peer_timeout_seconds = 30;
   int inject_delay_us = 0;  // 0: none
   std::uint64_t inject_seed = 1;
+  std::string inject_rate_file{};   // empty: none
   std::string temporary_directory;  // the generation's own: mpirun's session files
   std::string segment_directory;    // the generation's own, in memory where there is one: shared segments
   std::string log_path;             // what mpirun and the ranks print

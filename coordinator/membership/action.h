@@ -26,10 +26,11 @@ struct SendProposePause {
   int rank = 0;
   std::int64_t iteration = 0;
 };
+enum class PausePurpose { kCheckpoint, kCheckpointAndStop, kChangePlan };
 struct SendCommitPause {
   int rank = 0;
   std::int64_t iteration = 0;
-  bool stop = false;  // checkpoint and stop; else checkpoint and go on
+  PausePurpose purpose = PausePurpose::kCheckpoint;
 };
 struct SendCancelPause {
   int rank = 0;
@@ -52,6 +53,14 @@ struct SendExit {
 // Everything is measured: make the plan and answer with PlanMade.
 struct AskForPlan {};
 
+// All will pause behind `iteration` to change the plan: what was ready to take its place holds from then on. Comes
+// before the SendCommitPause to the ranks.
+struct TakeNewPlan {
+  std::int64_t iteration = 0;
+};
+// They have changed, and train again.
+struct PlanChanged {};
+
 // One line for the person: a stage began or went on; something to know.
 struct TellStage {
   std::string text;
@@ -69,8 +78,8 @@ struct EndRun {
   bool diverged = false;     // there is no model: its weights are not finite
 };
 
-using Action =
-    std::variant<SendPrepare, SendMeasureProfile, SendMeasureLink, SendTrain, SendProposePause, SendCommitPause,
-                 SendCancelPause, SendVerdict, SendFinishNow, SendExit, AskForPlan, TellStage, TellNote, EndRun>;
+using Action = std::variant<SendPrepare, SendMeasureProfile, SendMeasureLink, SendTrain, SendProposePause,
+                            SendCommitPause, SendCancelPause, SendVerdict, SendFinishNow, SendExit, AskForPlan,
+                            TakeNewPlan, PlanChanged, TellStage, TellNote, EndRun>;
 
 }  // namespace weft

@@ -320,7 +320,10 @@ void Generation::OnTick(TimePoint now) {
       return;
   }
   if (pause_.has_value() && now >= pause_->deadline) {
-    return Fail(1, Missing(false) + (pause_->committed ? " did not save a checkpoint" : " did not answer a pause") +
+    return Fail(1, Missing(false) +
+                       (!pause_->committed                             ? " did not answer a pause"
+                        : pause_->purpose == PausePurpose::kChangePlan ? " did not change to the new plan"
+                                                                       : " did not save a checkpoint") +
                        " within " + Seconds(options_.silence_timeout));
   }
   FailIfSilent(now);

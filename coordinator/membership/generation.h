@@ -7,10 +7,11 @@
 // Each state waits for something from certain ranks, with a deadline; the rank that does not deliver is named. A stream
 // that breaks before Exit ends the run, and the first that broke is the cause: what follows it are consequences.
 //
-// Pauses: when a checkpoint is due or a stop was asked, an iteration a little ahead is proposed to all. When all
-// accept, the pause is committed; when one had passed it, cancelled, and proposed again further ahead. Asynchronous
-// workers, who do not wait for each other's iterations, pause each at the end of its own (iteration 0 in the messages).
-// When such a worker has ended its last iteration it waits, and pauses like the others, until all have.
+// Pauses: when a checkpoint is due, a stop was asked or another plan is to take effect, an iteration a little ahead is
+// proposed to all. When all accept, the pause is committed; when one had passed it, cancelled, and proposed again
+// further ahead. Asynchronous workers, who do not wait for each other's iterations, pause each at the end of its own
+// (iteration 0 in the messages). When such a worker has ended its last iteration it waits, and pauses like the others,
+// until all have.
 #pragma once
 
 #include <cstdint>
@@ -96,6 +97,10 @@ class Generation {
   // The process that launched the ranks has ended; `how` says how ("mpirun was killed by signal 9").
   void OnLauncherEnded(const std::string& how, bool by_signal, TimePoint now);
   void OnStopAsked(TimePoint now);
+  // Another plan is ready. All change to it behind one iteration; behind it no evaluation may be nearer than `distance`
+  // iterations, unless it is behind the very same one: servers may have taken its model already, by the old plan.
+  // Synchronous strategies only. Nothing comes of it when the end is nearer.
+  void OnPlanReady(std::int64_t distance, TimePoint now);
   // At least every 100 ms.
   void OnTick(TimePoint now);
 
@@ -125,7 +130,7 @@ class Generation {
   struct Pause {
     std::int64_t iteration = 0;  // 0: each worker's own
     bool committed = false;
-    bool stop = false;
+    PausePurpose purpose = PausePurpose::kCheckpoint;
     bool refused = false;
     std::int64_t furthest = 0;  // the highest current iteration that a vote told
     TimePoint deadline{};
@@ -147,8 +152,12 @@ class Generation {
   void NextLink(TimePoint now);
   void Train(TimePoint now);
   void ProposePauseIfDue(TimePoint now);
+  // The first iteration from `iteration` on behind which the plan may change.
+  std::int64_t ChangeFrom(std::int64_t iteration) const;
   // Where synchronous workers should pause; nullopt: the end is nearer.
   std::optional<std::int64_t> NextCommonIteration(TimePoint now) const;
+  // Ranks that have not done their part of a pause behind `iteration` by then are not waited for any longer.
+  TimePoint PauseDeadline(std::int64_t iteration, TimePoint now) const;
   void DropPause() { pause_.reset(); }
   void EndPause(TimePoint now);
   void FinishTogetherIfDue(TimePoint now);
@@ -189,6 +198,8 @@ class Generation {
   double ahead_seconds_ = 0.2;  // how far a pause is proposed ahead; doubles when one had passed it
   std::int64_t least_proposal_ = 0;
   std::optional<Pause> pause_;
+  bool plan_ready_ = false;  // to take the place of the one that holds
+  std::int64_t change_distance_ = 1;
   TimePoint last_checkpoint_{};
   bool stop_asked_ = false;
   bool saved_ = false;  // a checkpoint of this run, or the one that was resumed

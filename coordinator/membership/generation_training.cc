@@ -39,13 +39,39 @@ std::optional<std::int64_t> Generation::NextCommonIteration(TimePoint now) const
 
 void Generation::ProposePauseIfDue(TimePoint now) {
   const bool due = options_.checkpoint_interval.count() > 0 && now - last_checkpoint_ >= options_.checkpoint_interval;
-  if (pause_.has_value() || finishing_ || (!stop_asked_ && !due)) return;
+  const bool change = plan_ready_ && !stop_asked_ && !due;
+  if (pause_.has_value() || finishing_ || (!stop_asked_ && !due && !change)) return;
   if (std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.finished; })) return;
-  const std::optional<std::int64_t> proposal = asynchronous_ ? 0 : NextCommonIteration(now);
+  std::optional<std::int64_t> proposal = asynchronous_ ? 0 : NextCommonIteration(now);
   if (!proposal.has_value()) return;
-  pause_ = Pause{.iteration = *proposal, .stop = stop_asked_, .deadline = now + options_.silence_timeout};
+  if (change) {
+    proposal = ChangeFrom(*proposal);
+    if (*proposal >= total_iterations_) return;
+  }
+  const PausePurpose purpose = stop_asked_ ? PausePurpose::kCheckpointAndStop
+                               : change    ? PausePurpose::kChangePlan
+                                           : PausePurpose::kCheckpoint;
+  pause_ = Pause{.iteration = *proposal, .purpose = purpose, .deadline = now + options_.silence_timeout};
   ClearDelivered();
   ToAll(SendProposePause{.iteration = *proposal});
+}
+
+std::int64_t Generation::ChangeFrom(std::int64_t iteration) const {
+  if (iterations_per_epoch_ < 1) return iteration;
+  const std::int64_t evaluation = (iteration / iterations_per_epoch_ + 1) * iterations_per_epoch_;
+  return evaluation - iteration < change_distance_ ? evaluation : iteration;
+}
+
+TimePoint Generation::PauseDeadline(std::int64_t iteration, TimePoint now) const {
+  const auto ahead = static_cast<double>(std::max<std::int64_t>(iteration - iteration_, 0));
+  return now + options_.silence_timeout + FromSeconds(ahead * iteration_seconds_);
+}
+
+void Generation::OnPlanReady(std::int64_t distance, TimePoint now) {
+  if (state_ != State::kTraining || asynchronous_) return;
+  plan_ready_ = true;
+  change_distance_ = distance;
+  ProposePauseIfDue(now);
 }
 
 void Generation::OnSignOfLife(int rank, TimePoint now) {
@@ -71,10 +97,11 @@ void Generation::OnVote(int rank, std::int64_t iteration, bool accepted, std::in
     return;
   }
   pause_->committed = true;
-  pause_->stop = stop_asked_;
-  pause_->deadline = now + options_.silence_timeout;
+  if (stop_asked_) pause_->purpose = PausePurpose::kCheckpointAndStop;
+  pause_->deadline = PauseDeadline(iteration, now);
   ClearDelivered();
-  ToAll(SendCommitPause{.iteration = iteration, .stop = pause_->stop});
+  if (pause_->purpose == PausePurpose::kChangePlan) actions_.push_back(TakeNewPlan{.iteration = iteration});
+  ToAll(SendCommitPause{.iteration = iteration, .purpose = pause_->purpose});
 }
 
 void Generation::OnCheckpoint(int rank, std::int64_t iteration, const std::string& path, TimePoint now) {
@@ -88,11 +115,17 @@ void Generation::OnCheckpoint(int rank, std::int64_t iteration, const std::strin
 }
 
 void Generation::EndPause(TimePoint now) {
-  const bool stop = pause_->stop;
+  const PausePurpose purpose = pause_->purpose;
   iteration_ = std::max(iteration_, pause_->iteration);
-  last_checkpoint_ = iteration_time_ = now;
+  iteration_time_ = now;
   DropPause();
-  if (stop) return Exit(130, "stopped", now);
+  if (purpose == PausePurpose::kCheckpointAndStop) return Exit(130, "stopped", now);
+  if (purpose == PausePurpose::kChangePlan) {
+    plan_ready_ = false;
+    actions_.push_back(PlanChanged{});
+  } else {
+    last_checkpoint_ = now;
+  }
   FinishTogetherIfDue(now);
 }
 

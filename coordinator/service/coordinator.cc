@@ -19,6 +19,7 @@
 #include "common/version.h"
 #include "coordinator/service/job_rules.h"
 #include "coordinator/service/messages.h"
+#include "coordinator/service/plan_files.h"
 #include "coordinator/service/prometheus_targets.h"
 #include "coordinator/service/recommendation.h"
 
@@ -37,7 +38,7 @@ GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
   generation.job = job.name;
   generation.workers = job.worker.replicas;
   generation.servers = job.server.replicas;
-  generation.measure = !options.plan.has_value();
+  generation.measure = options.plans.empty();
   SetMeasurements(job, generation);
   generation.target_accuracy = job.training.target_accuracy;
   generation.start_iteration = options.start_iteration;
@@ -261,9 +262,10 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
       TellNotFinite(rank, "its loss is not a finite number since iteration " + std::to_string(report.iteration()));
     }
     metrics_file_->Add(rank, report);
+    if (drift_.has_value()) drift_->Add(ToMeasured(rank, report));
     trace_.Add(rank, report);
     // Without servers a transfer has no slot.
-    if (!plan_.has_value() || !UsesParameterServers(plan_->strategy)) continue;
+    if (plan() == nullptr || !UsesParameterServers(plan()->strategy)) continue;
     for (const v1::Transfer& transfer : report.transfers()) metrics_.AddTransfer(transfer);
   }
   if (reports.reports().empty()) return;
@@ -273,7 +275,9 @@ void Coordinator::HandleReports(int rank, const v1::IterationReports& reports) {
   if (generation_.total_iterations() > 0) {
     metrics_.SetProgress(statistics_.iteration(), generation_.total_iterations());
   }
-  if (plan_.has_value()) metrics_.SetDrift(*plan_, statistics_.recent_iteration_seconds());
+  TakeGivenPlan();
+  if (plan() != nullptr) metrics_.SetDrift(*plan(), statistics_.recent_iteration_seconds());
+  PlanAgainIfDue();
   if (divergence_.diverged()) EndDiverged(statistics_.iteration());
 }
 
@@ -335,43 +339,57 @@ void Coordinator::Apply() {
 }
 
 void Coordinator::Carry(const Action& action) {
-  std::visit(Overloaded{[&](const SendPrepare& send) {
-                          v1::CoordinatorMessage message;
-                          v1::Prepare& prepare = *message.mutable_prepare();
-                          prepare.set_job_yaml(options_.job_text);
-                          prepare.set_run_directory(options_.run_directory);
-                          prepare.set_workers(static_cast<std::uint32_t>(options_.job.worker.replicas));
-                          prepare.set_servers(static_cast<std::uint32_t>(options_.job.server.replicas));
-                          prepare.set_checkpoint(options_.checkpoint);
-                          Send(send.rank, std::move(message));
-                        },
-                        [&](const SendTrain& send) {
-                          v1::CoordinatorMessage message;
-                          message.mutable_train()->set_plan_json(PlanToJson(*plan_));
-                          message.mutable_train()->set_sketch_period(SketchPeriod(*plan_));
-                          message.mutable_train()->set_asynchronous(IsAsynchronous(*plan_));
-                          Send(send.rank, std::move(message));
-                        },
-                        [&](const AskForPlan&) { MakeThePlan(); },
-                        [&](const TellStage& stage) {
-                          LogInfo("stage", {{"text", stage.text}});
-                          v1::RunEvent event;
-                          event.mutable_stage()->set_text(stage.text);
-                          service_.Publish(std::move(event));
-                        },
-                        [&](const TellNote& told) { Tell(told.text); },
-                        [&](const EndRun& end) {
-                          if (end.exit_code == 1 || end.exit_code == 2)
-                            LogError("run failed", {{"cause", end.message}});
-                          end_ = end;
-                          if (end.unexplained && options_.explain) {
-                            end_->message += options_.explain(
-                                /*registered=*/streams_.size() ==
-                                static_cast<std::size_t>(options_.job.worker.replicas + options_.job.server.replicas));
-                          }
-                        },
-                        [&](const auto& send) { Send(send.rank, ToMessage(send)); }},
-             action);
+  std::visit(
+      Overloaded{[&](const SendPrepare& send) {
+                   v1::CoordinatorMessage message;
+                   v1::Prepare& prepare = *message.mutable_prepare();
+                   prepare.set_job_yaml(options_.job_text);
+                   prepare.set_run_directory(options_.run_directory);
+                   prepare.set_workers(static_cast<std::uint32_t>(options_.job.worker.replicas));
+                   prepare.set_servers(static_cast<std::uint32_t>(options_.job.server.replicas));
+                   prepare.set_checkpoint(options_.checkpoint);
+                   Send(send.rank, std::move(message));
+                 },
+                 [&](const SendTrain& send) {
+                   v1::CoordinatorMessage message;
+                   message.mutable_train()->set_plan_json(PlanToJson(*plan()));
+                   message.mutable_train()->set_sketch_period(SketchPeriod(*plan()));
+                   message.mutable_train()->set_asynchronous(IsAsynchronous(*plan()));
+                   for (std::size_t i = 1; i < options_.plans.size(); ++i) {
+                     message.mutable_train()->add_later_plans_json(PlanToJson(options_.plans[i]));
+                   }
+                   Send(send.rank, std::move(message));
+                 },
+                 [&](const SendCommitPause& send) {
+                   v1::CoordinatorMessage message = ToMessage(send);
+                   if (send.purpose == PausePurpose::kChangePlan) {
+                     message.mutable_commit_pause()->set_plan_json(PlanToJson(*next_plan_));
+                   }
+                   Send(send.rank, std::move(message));
+                 },
+                 [&](const AskForPlan&) { MakeThePlan(); }, [&](const TakeNewPlan& take) { TakePlan(take.iteration); },
+                 [&](const PlanChanged&) {
+                   if (drift_.has_value()) drift_->Rebase(*next_plan_);
+                   Announce(*std::exchange(next_plan_, std::nullopt));
+                 },
+                 [&](const TellStage& stage) {
+                   LogInfo("stage", {{"text", stage.text}});
+                   v1::RunEvent event;
+                   event.mutable_stage()->set_text(stage.text);
+                   service_.Publish(std::move(event));
+                 },
+                 [&](const TellNote& told) { Tell(told.text); },
+                 [&](const EndRun& end) {
+                   if (end.exit_code == 1 || end.exit_code == 2) LogError("run failed", {{"cause", end.message}});
+                   end_ = end;
+                   if (end.unexplained && options_.explain) {
+                     end_->message += options_.explain(
+                         /*registered=*/streams_.size() ==
+                         static_cast<std::size_t>(options_.job.worker.replicas + options_.job.server.replicas));
+                   }
+                 },
+                 [&](const auto& send) { Send(send.rank, ToMessage(send)); }},
+      action);
 }
 
 void Coordinator::Send(int rank, v1::CoordinatorMessage message) {
@@ -383,32 +401,76 @@ void Coordinator::Send(int rank, v1::CoordinatorMessage message) {
 
 void Coordinator::MakeThePlan() {
   Status status;
-  if (options_.plan.has_value()) {
-    plan_ = options_.plan;
+  if (!options_.plans.empty()) {
+    status = CheckChanges(options_.plans, generation_.iterations_per_epoch());
+    if (status.ok()) status = WritePlan(options_.run_directory, options_.plans[0]);
+    if (status.ok()) Announce(options_.plans[0]);
+    given_plans_ = 1;
   } else {
     status = PlanFromMeasurements();
   }
-  std::string json;
-  if (status.ok()) {
-    json = PlanToJson(*plan_);
-    status = WriteFileAtomically(options_.run_directory + "/plan.json", json);
-  }
-  if (!status.ok()) return generation_.OnPlanMade(status, /*asynchronous=*/false, clock_.Now());
-  metrics_.SetPlan(*plan_);
-  v1::RunEvent event;
-  event.mutable_plan()->set_plan_json(json);
-  service_.Publish(std::move(event));
-  generation_.OnPlanMade(status, IsAsynchronous(*plan_), clock_.Now());
+  generation_.OnPlanMade(status, status.ok() && IsAsynchronous(*plan()), clock_.Now());
 }
 
 Status Coordinator::PlanFromMeasurements() {
   WEFT_ASSIGN_OR_RETURN(const PlanRequest request, RequestFor(options_.job, measurements_));
   WEFT_RETURN_IF_ERROR(
       WriteFileAtomically(options_.run_directory + "/timeline.json", TimelineToJson(request.timeline)));
-  WEFT_ASSIGN_OR_RETURN(plan_, MakePlan(request));
-  const Result<int> workers = RecommendedWorkers(options_.job, plan_->strategy, measurements_);
+  WEFT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(request));
+  WEFT_RETURN_IF_ERROR(WritePlan(options_.run_directory, plan));
+  const Result<int> workers = RecommendedWorkers(options_.job, plan.strategy, measurements_);
   if (workers.ok()) metrics_.SetRecommendedWorkers(*workers);
+  if (options_.job.strategy.replan && plan.workers > 1 && CanChangePlan(plan.strategy)) drift_.emplace(request, plan);
+  Announce(plan);
   return OkStatus();
+}
+
+void Coordinator::Announce(const Plan& plan) {
+  plans_.push_back(plan);
+  metrics_.SetPlan(plan);
+  if (plan.from_iteration > 1) {
+    LogInfo("plan changed", {{"from_iteration", plan.from_iteration}, {"cause", plan.cause}});
+  }
+  v1::RunEvent event;
+  event.mutable_plan()->set_plan_json(PlanToJson(plan));
+  service_.Publish(std::move(event));
+}
+
+void Coordinator::TakeGivenPlan() {
+  // The ranks change by themselves, each behind the same iteration.
+  if (given_plans_ == 0 || given_plans_ >= options_.plans.size()) return;
+  const Plan& next = options_.plans[given_plans_];
+  if (statistics_.iteration() < next.from_iteration) return;
+  ++given_plans_;
+  if (const Status status = WritePlan(options_.run_directory, next); !status.ok()) {
+    return generation_.OnOwnFailure(status);
+  }
+  Announce(next);
+}
+
+void Coordinator::PlanAgainIfDue() {
+  if (!drift_.has_value() || next_plan_.has_value() || !drift_->due()) return;
+  const Result<PlanProposal> proposal = drift_->Propose();
+  if (!proposal.ok() || !proposal->plan.has_value()) {
+    LogInfo("the plan stays",
+            {{"drift", drift_->drift()}, {"cause", proposal.ok() ? proposal->cause : proposal.status().message()}});
+    return drift_->Rebase();
+  }
+  const bool interleaved = plan()->strategy == StrategyType::kInterleavedPS;
+  const std::int64_t distance = interleaved ? plan()->period : 1;
+  if (generation_.iterations_per_epoch() < distance) {
+    Tell("the plan stays, though " + proposal->cause + ": an epoch has fewer iterations than the period");
+    return drift_.reset();
+  }
+  next_plan_ = proposal->plan;
+  generation_.OnPlanReady(distance, clock_.Now());
+}
+
+void Coordinator::TakePlan(std::int64_t iteration) {
+  next_plan_->from_iteration = iteration + 1;
+  if (const Status status = WritePlan(options_.run_directory, *next_plan_); !status.ok()) {
+    generation_.OnOwnFailure(status);
+  }
 }
 
 void Coordinator::PublishProgress() {
@@ -427,7 +489,7 @@ void Coordinator::Tell(const std::string& note) {
 
 double Coordinator::compute_seconds() const {
   if (!measurements_.compute_seconds().empty()) return QuantilesOf(measurements_.compute_seconds()).median;
-  return plan_.has_value() ? plan_->compute_us * 1e-6 : 0;
+  return plan() != nullptr ? plan()->compute_us * 1e-6 : 0;
 }
 
 std::string Coordinator::DescribeTransport() const {
@@ -447,13 +509,13 @@ SummaryFacts Coordinator::Facts() const {
     for (const int rank : ranks) names.push_back(generation_.NameOf(rank));
   }
   facts.software = {{"weft", Version()}, {"compiler", Compiler()}, {"gRPC", grpc::Version()}, {"kernel", Kernel()}};
-  facts.strategy = Name(plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
+  facts.strategy = Name(plan() != nullptr ? plan()->strategy : options_.job.strategy.type);
   facts.model = FindField("spec.model.name")->choices.at(static_cast<std::size_t>(options_.job.model.name));
   facts.workers = options_.job.worker.replicas;
   facts.servers = options_.job.server.replicas;
   facts.seed = options_.job.training.seed;
   facts.transport = DescribeTransport();
-  facts.topology = TopologyName(options_.job, plan_.has_value() ? plan_->strategy : options_.job.strategy.type);
+  facts.topology = TopologyName(options_.job, plan() != nullptr ? plan()->strategy : options_.job.strategy.type);
   facts.parameters = generation_.parameter_count();
   facts.exit_code = end_->exit_code;
   facts.message = end_->message;
@@ -471,10 +533,10 @@ int Coordinator::Finish() {
     std::error_code ignored;  // a file that was not written, or that somebody took away
     std::filesystem::remove(options_.prometheus_targets, ignored);
   }
-  const Plan plan = plan_.value_or(Plan{});
-  const std::string summary = SummaryJson(plan, statistics_.Totals(), Facts());
+  const Plan last = plan() != nullptr ? *plan() : Plan{};
+  const std::string summary = SummaryJson(last, statistics_.Totals(), Facts());
   Status status = metrics_file_->Flush();
-  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plan));
+  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plans_));
   if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/summary.json", summary);
   // Made from the files, so it can be made again.
   const Status report = WriteReport(std::array{options_.run_directory}, options_.run_directory + "/report.html");

@@ -17,6 +17,7 @@
 #include "common/plan/plan.h"
 #include "common/status.h"
 #include "coordinator/membership/generation.h"
+#include "coordinator/planner/drift.h"
 #include "coordinator/service/attend_service.h"
 #include "coordinator/service/coordinator_metrics.h"
 #include "coordinator/service/divergence.h"
@@ -36,10 +37,11 @@ struct CoordinatorOptions {
   std::vector<std::string> hosts;                   // the address of each rank's host; empty: all are on this machine
   std::string command;                              // as it was typed, for summary.json; empty: not known
   std::chrono::system_clock::time_point started{};  // wall clock
-  std::optional<Plan> plan;                         // given: nothing is measured
-  std::string checkpoint;                           // to go on from; empty: from the beginning
-  std::int64_t start_iteration = 0;                 // the checkpoint's; of several workers' own the smallest
-  std::vector<std::int64_t> worker_iterations;      // by worker, where each has its own
+  // Given: nothing is measured. The first holds at the start, the others from their from_iteration on.
+  std::vector<Plan> plans;
+  std::string checkpoint;                       // to go on from; empty: from the beginning
+  std::int64_t start_iteration = 0;             // the checkpoint's; of several workers' own the smallest
+  std::vector<std::int64_t> worker_iterations;  // by worker, where each has its own
   // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
   std::string prometheus_targets;
   std::string metrics_address;  // the coordinator's own, "127.0.0.1:9400"
@@ -90,11 +92,21 @@ class Coordinator {
   void Carry(const Action& action);
   void MakeThePlan();
   Status PlanFromMeasurements();
+  // Told by the ranks' iterations: one of the plans that were given holds now.
+  void TakeGivenPlan();
+  // Has drifted for long enough: a plan for what is measured now, where that is worth it.
+  void PlanAgainIfDue();
+  // The ranks will change to it behind `iteration`: from then on it is kept.
+  void TakePlan(std::int64_t iteration);
+  // `plan` holds.
+  void Announce(const Plan& plan);
   SummaryFacts Facts() const;
   std::string DescribeTransport() const;
   void PublishProgress();
   void Send(int rank, v1::CoordinatorMessage message);
   double compute_seconds() const;
+  // The one that holds; null before there is one.
+  const Plan* plan() const { return plans_.empty() ? nullptr : &plans_.back(); }
 
   const CoordinatorOptions options_;
   const TimePoint started_;
@@ -115,7 +127,10 @@ class Coordinator {
   std::string transport_;
   std::map<std::string, std::set<int>> hosts_;  // with their ranks
   std::set<int> not_finite_;                    // workers that were named
-  std::optional<Plan> plan_;
+  std::vector<Plan> plans_;                     // that have held; the last one holds
+  std::optional<DriftMonitor> drift_;           // where the run may plan again
+  std::optional<Plan> next_plan_;               // ready to take its place
+  std::size_t given_plans_ = 0;                 // of options_.plans, those that have held
   std::map<int, v1::ServerReport> server_reports_;
   std::string model_path_;
   TimePoint next_progress_{};

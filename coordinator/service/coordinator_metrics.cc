@@ -1,6 +1,7 @@
 #include "coordinator/service/coordinator_metrics.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "coordinator/service/run_statistics.h"
 
@@ -8,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kTransfersHeld = 32;  // of a group
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -30,6 +32,15 @@ void CoordinatorMetrics::SetPlan(const Plan& plan) {
     registry_.MakeGauge(metric::kPlanPredictedSeconds, {std::to_string(group.index)}).Set(transfer_us * 1e-6);
   }
   registry_.MakeGauge(metric::kPlanPredictedIterationSeconds).Set(plan.iteration_us * 1e-6);
+  // Groups that a plan before this one had, and what was measured of its groups, are no longer.
+  const int groups = std::min(static_cast<int>(plan.groups.size()), kMaximumGroupLabels + 1);
+  for (int group = groups; group < groups_; ++group) {
+    registry_.MakeGauge(metric::kPlanPredictedSeconds, {std::to_string(group)}).Set(kUnknown);
+  }
+  for (auto& [group, transfers] : transfers_) transfers.measured.Set(kUnknown);
+  transfers_.clear();
+  for (auto& [slot, bandwidth] : slot_bandwidth_) bandwidth.Set(kUnknown);
+  groups_ = std::max(groups_, groups);
 }
 
 void CoordinatorMetrics::SetRecommendedWorkers(int workers) {

@@ -23,6 +23,8 @@ class CoordinatorMetrics {
   MetricsRegistry& registry() { return registry_; }
 
   void SetMembership(std::uint64_t generation, int workers);
+  // The plan that holds; also in the place of one before, whose groups' figures then become NaN until there are new
+  // ones.
   void SetPlan(const Plan& plan);
   void SetRecommendedWorkers(int workers);
   // `total` > 0.
@@ -45,6 +47,7 @@ class CoordinatorMetrics {
 
   std::map<std::pair<std::uint32_t, std::uint32_t>, Gauge> slot_bandwidth_;  // by group and slot
   std::map<std::uint32_t, GroupTransfers> transfers_;                        // by group
+  int groups_ = 0;                                                           // the most that a plan has had
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "coordinator/service/messages.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace weft {
@@ -9,6 +10,22 @@ constexpr std::uint32_t kWarmupIterations = 5;
 constexpr std::uint32_t kMeasuredIterations = 20;
 
 }  // namespace
+
+MeasuredIteration ToMeasured(int rank, const v1::IterationReport& report) {
+  constexpr double kUsPerNs = 1e-3;
+  MeasuredIteration measured{.worker = rank,
+                             .iteration = report.iteration(),
+                             .iteration_us = static_cast<double>(report.end_ns() - report.start_ns()) * kUsPerNs,
+                             .stall_us = static_cast<double>(report.stall_ns()) * kUsPerNs,
+                             .transfers = {}};
+  for (const v1::Transfer& transfer : report.transfers()) {
+    measured.transfers.push_back({.group = static_cast<int>(transfer.group()),
+                                  .server = static_cast<int>(transfer.server()),
+                                  .bytes = static_cast<double>(std::max(transfer.push_bytes(), transfer.pull_bytes())),
+                                  .us = static_cast<double>(transfer.end_ns() - transfer.granted_ns()) * kUsPerNs});
+  }
+  return measured;
+}
 
 v1::CoordinatorMessage ToMessage(const SendMeasureLink& action) {
   v1::CoordinatorMessage message;
@@ -33,8 +50,17 @@ v1::CoordinatorMessage ToMessage(const SendProposePause& action) {
 v1::CoordinatorMessage ToMessage(const SendCommitPause& action) {
   v1::CoordinatorMessage message;
   message.mutable_commit_pause()->set_iteration(action.iteration);
-  message.mutable_commit_pause()->set_action(action.stop ? v1::PAUSE_ACTION_CHECKPOINT_AND_STOP
-                                                         : v1::PAUSE_ACTION_CHECKPOINT);
+  switch (action.purpose) {
+    case PausePurpose::kCheckpoint:
+      message.mutable_commit_pause()->set_action(v1::PAUSE_ACTION_CHECKPOINT);
+      break;
+    case PausePurpose::kCheckpointAndStop:
+      message.mutable_commit_pause()->set_action(v1::PAUSE_ACTION_CHECKPOINT_AND_STOP);
+      break;
+    case PausePurpose::kChangePlan:
+      message.mutable_commit_pause()->set_action(v1::PAUSE_ACTION_REPLAN);
+      break;
+  }
   return message;
 }
 

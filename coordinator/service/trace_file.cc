@@ -118,14 +118,17 @@ void TraceCollector::Add(int rank, const v1::IterationReport& report) {
   if (last_.size() > kLastReports) last_.pop_front();
 }
 
-std::string TraceCollector::ToJson(const Plan& plan) const {
+std::string TraceCollector::ToJson(const std::vector<Plan>& plans) const {
   std::vector<Slice> slices;
   std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
   const auto add = [&](int rank, const v1::IterationReport& report) {
     origin_ns = std::min(origin_ns, report.start_ns());
     AddCompute(rank, report, slices);
+    const auto holds = std::find_if(plans.rbegin(), plans.rend(),
+                                    [&](const Plan& plan) { return plan.from_iteration <= report.iteration(); });
+    if (holds == plans.rend()) return;
     for (const v1::Transfer& transfer : report.transfers()) {
-      if (transfer.group() < plan.groups.size()) AddTransfer(rank, transfer, plan, slices);
+      if (transfer.group() < holds->groups.size()) AddTransfer(rank, transfer, *holds, slices);
     }
   };
   for (const auto& [rank, report] : first_) add(rank, report);
@@ -133,7 +136,7 @@ std::string TraceCollector::ToJson(const Plan& plan) const {
   Arrange(slices);
 
   Json events = Json::array();
-  for (int rank = 0; rank < plan.workers; ++rank) {
+  for (int rank = 0; rank < (plans.empty() ? 0 : plans[0].workers); ++rank) {
     events.push_back(NameEvent("process_name", rank, 0, "worker " + std::to_string(rank)));
   }
   const Track* track = nullptr;

@@ -19,7 +19,8 @@ class TraceCollector {
   void Add(int rank, const v1::IterationReport& report);
   // A thread's slices are in the order of their starts, and each ends before the next begins or encloses it, which is
   // all that viewers draw: slices of one group that overlap are put on several threads.
-  std::string ToJson(const Plan& plan) const;
+  // `plans` have held, in this order.
+  std::string ToJson(const std::vector<Plan>& plans) const;
 
  private:
   static constexpr std::size_t kFirstReports = 1000;

@@ -124,7 +124,7 @@ Result<Measured> Run(const Row& row, const Timeline& timeline, int iterations) {
   WEFT_ASSIGN_OR_RETURN(
       auto server, ParameterServer::Make(row.options, row.plan, initial, network.endpoint(workers), Clock::Steady()));
   Status server_status;
-  std::thread server_thread([&] { server_status = server->Run(); });
+  std::thread server_thread([&] { server_status = server->Run().status(); });
   std::vector<Status> status(static_cast<std::size_t>(workers));
   std::vector<std::vector<double>> times(status.size());
   std::vector<char> right(status.size());

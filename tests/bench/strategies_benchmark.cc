@@ -195,7 +195,7 @@ Result<Measured> Run(const Row& row, const Plan& plan, const Setting& setting) {
     const std::vector<float> initial(static_cast<std::size_t>(row.request.timeline.total_bytes() / 4));
     WEFT_ASSIGN_OR_RETURN(server, ParameterServer::Make(ServerOptions(plan), plan, initial,
                                                         network.endpoint(plan.workers), Clock::Steady()));
-    server_thread = std::thread([&] { server_status = server->Run(); });
+    server_thread = std::thread([&] { server_status = server->Run().status(); });
   }
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<Status> status(static_cast<std::size_t>(plan.workers));

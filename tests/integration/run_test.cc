@@ -299,6 +299,43 @@ TEST_F(RunTest, WeftRunKilled_LeavesNothingButTheRun) {
   ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), kKillTime);
 }
 
+// The plans of two runs with different periods and groups, as those of one run that changes behind 40, 75 and 140.
+TEST_F(RunTest, PlansThatChange_GiveTheSameBitsWhateverTheDelaysAndAcrossAStop) {
+  WriteJob(20000);
+  const auto plan_of = [&](const std::string& name, const std::vector<std::string>& settings) {
+    std::vector<std::string> more = {"--set", "training.iterations=5"};
+    for (const std::string& setting : settings) more.insert(more.end(), {"--set", setting});
+    Complete(Run(name, more));
+    return Path(name) + "/plan.json";
+  };
+  const std::string per_layer = plan_of("per-layer", {});
+  const std::string merged =
+      plan_of("merged", {"strategy.parameterServer.period=3", "strategy.parameterServer.fusion=MGWFBP"});
+  std::filesystem::create_directory(Path("plans"));
+  for (const auto& [from, plan] :
+       std::map<int, std::string>{{1, per_layer}, {41, merged}, {76, per_layer}, {141, merged}}) {
+    std::filesystem::copy_file(plan, Path("plans/plan-" + std::to_string(from) + ".json"));
+  }
+  Complete(Run("whole", {"--plan", Path("plans")}));
+  const std::string model = ReadWholeFile(Path("whole/model.safetensors"));
+  ASSERT_FALSE(model.empty());
+  for (const char* plan : {"whole/plans/plan-1.json", "whole/plans/plan-41.json", "whole/plans/plan-141.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(Path(plan))) << plan;
+  }
+  EXPECT_EQ(Json::parse(ReadWholeFile(Path("whole/plan.json")))["from_iteration"], 141);
+  {
+    // Slow at first, so that it is stopped in time.
+    const auto weft = Training("stopped", {"--plan", Path("whole/plans"), "--inject-delay-us", kSlow});
+    weft->Signal(SIGINT);
+    const auto exit = weft->WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value());
+    EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
+  }
+  Complete({"run", "--resume", Path("stopped")});
+  EXPECT_TRUE(ReadWholeFile(Path("stopped/model.safetensors")) == model);
+  EXPECT_EQ(Json::parse(ReadWholeFile(Path("stopped/plan.json")))["from_iteration"], 141);
+}
+
 TEST_F(RunTest, WorkerKilledAfterACheckpoint_ResumesFromIt) {
   WriteJob(3000);
   Complete(Run("whole"));

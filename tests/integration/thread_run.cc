@@ -109,7 +109,7 @@ ThreadRunOutcome RunInThreads(const std::string& yaml, const std::string& direct
   CoordinatorOptions options;
   options.job_text = yaml;
   options.run_directory = directory;
-  options.plan = InventedPlan(job.spec);
+  options.plans = {InventedPlan(job.spec)};
   AgentOptions agent{.coordinator = address,
                      .job = job.spec.name,
                      .generation = options.generation,

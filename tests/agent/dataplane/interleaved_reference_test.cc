@@ -31,7 +31,7 @@ struct Reference {
 
 // For each group and each worker one number after the other; nothing is shared with the code under test but SgdStep.
 Reference RunReference(const ToyRun& run) {
-  const Plan plan = ToyPlan(run.shape);
+  Plan plan = ToyPlan(run.shape);
   const std::vector<FloatRange> layers = ToyLayers(run.shape.layers);
   const std::size_t count = static_cast<std::size_t>(ToyCount(run.shape.layers));
   const auto workers = static_cast<std::size_t>(plan.workers);
@@ -77,6 +77,14 @@ Reference RunReference(const ToyRun& run) {
     }
   };
   for (std::int64_t t = 1; t <= run.iterations; ++t) {
+    for (const ToyChange& change : run.changes) {
+      if (change.behind + 1 != t) continue;
+      plan = ToyPlan(change.shape);
+      rounds.assign(plan.groups.size(), 0);
+      for (std::size_t g = 0; g < rounds.size(); ++g) {
+        rounds[g] = RoundsThrough(plan.phase, plan.period, static_cast<int>(g), t - 1);
+      }
+    }
     std::vector<bool> synchronizes(count, false);
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
       if (!Synchronizes(plan.phase, plan.period, static_cast<int>(g), t)) continue;
@@ -186,6 +194,60 @@ TEST_P(InterleavedPauseTest, PausedAndResumed_GivesTheSameBitsAsWithoutAPause) {
   }
 }
 
+// Behind iteration 3 to another period with the layers in groups of two, behind 6 back to groups of one, and behind 7
+// to groups of three that all synchronize in each iteration.
+ToyRun ChangingRunOf(const Case& c) {
+  ToyRun run = RunOf(c);
+  run.evaluation_period = 0;
+  const auto shape = [&](int period, int layers_per_group) {
+    ToyShape next = run.shape;
+    next.period = period;
+    next.layers_per_group = layers_per_group;
+    return next;
+  };
+  run.changes = {{3, shape(run.shape.period + 1, 2)}, {6, shape(2, 1)}, {7, shape(1, 3)}};
+  return run;
+}
+
+class InterleavedChangeTest : public testing::TestWithParam<Case> {};
+
+TEST_P(InterleavedChangeTest, PlanChangesUnderDelays_GivesTheEquationsOfEachPlanBitForBit) {
+  const ToyRun run = ChangingRunOf(GetParam());
+  const Reference reference = RunReference(run);
+  const ToyResult result = RunToy(run);
+  for (const Status& status : result.worker_status) ASSERT_TRUE(status.ok()) << status;
+  for (const Status& status : result.server_status) ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(result.centre, reference.centre);
+  for (std::size_t k = 0; k < result.workers.size(); ++k) {
+    EXPECT_EQ(result.workers[k].weights, reference.workers[k].weights) << "worker " << k;
+    EXPECT_EQ(result.workers[k].velocity, reference.workers[k].velocity) << "worker " << k;
+  }
+}
+
+TEST_P(InterleavedChangeTest, NoGradients_ConservesTheSumAcrossChanges) {
+  ToyRun run = ChangingRunOf(GetParam());
+  run.gradient = [](ToyWorker&, std::int64_t) { return 0; };
+  // Different weights, so that there is something to exchange; no step changes them.
+  run.resume_workers = ToyWorkers(static_cast<std::size_t>(run.shape.workers), {}, run.shape.layers);
+  const std::int64_t count = ToyCount(run.shape.layers);
+  std::vector<double> before(static_cast<std::size_t>(count));
+  const std::vector<float> centre = ToyWeights(count, 7);
+  for (std::size_t i = 0; i < before.size(); ++i) before[i] = centre[i];
+  for (ToyWorker& worker : run.resume_workers) {
+    worker.weights = ToyWeights(count, static_cast<std::uint32_t>(20 + worker.index));
+    worker.gradients.assign(worker.weights.size(), 0);
+    worker.velocity = worker.gradients;
+    for (std::size_t i = 0; i < before.size(); ++i) before[i] += static_cast<double>(worker.weights[i]);
+  }
+  const ToyResult result = RunToy(run);
+  for (const Status& status : result.worker_status) ASSERT_TRUE(status.ok()) << status;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    double after = static_cast<double>(result.centre[i]);
+    for (const ToyWorker& worker : result.workers) after += static_cast<double>(worker.weights[i]);
+    ASSERT_NEAR(after, before[i], 1e-5) << "float " << i;
+  }
+}
+
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
   const auto [period, workers, servers, apply, admission] = info.param;
   std::ostringstream name;
@@ -202,6 +264,11 @@ INSTANTIATE_TEST_SUITE_P(Cases, InterleavedReferenceTest,
 INSTANTIATE_TEST_SUITE_P(Cases, InterleavedPauseTest,
                          testing::Combine(testing::Values(1, 3, 4), testing::Values(3), testing::Values(2),
                                           testing::Values(Apply::kDeadline, Apply::kLate), testing::Values(true)),
+                         CaseName);
+
+INSTANTIATE_TEST_SUITE_P(Cases, InterleavedChangeTest,
+                         testing::Combine(testing::Values(1, 3, 4), testing::Values(3), testing::Values(1, 3),
+                                          testing::Values(Apply::kDeadline, Apply::kLate), testing::Bool()),
                          CaseName);
 
 }  // namespace

@@ -62,6 +62,42 @@ TEST(LinkScheduler_TransfersShorterThanTheRoundTrip, GrantsAsManyAsHideIt) {
   EXPECT_LE(in_flight, 6);
 }
 
+// Transfers of one piece each on a link that takes them one after the other, always with one that waits for its grant.
+// Returns how many were under way at most during the last ten.
+std::size_t MostInFlight(LinkScheduler& scheduler, std::int64_t first_id, double ms_each, double& now_ms) {
+  std::vector<std::pair<std::int64_t, double>> under_way;  // number, end
+  double link_free_ms = now_ms;
+  std::size_t most = 0;
+  std::int64_t granted = 0;
+  for (int ended = 0; ended < 60;) {
+    const std::optional<TimePoint> next = scheduler.NextGrant();
+    const bool grant = next.has_value() && (under_way.empty() || *next <= At(under_way.front().second));
+    if (grant) {
+      if (*next > At(now_ms)) now_ms = ToMicroseconds(*next - At(0)) / 1e3;
+      scheduler.Granted(first_id + granted, 50000, At(now_ms));
+      link_free_ms = std::max(link_free_ms, now_ms + 0.1) + ms_each;
+      under_way.emplace_back(first_id + granted++, link_free_ms);
+      if (ended >= 50) most = std::max(most, under_way.size());
+      continue;
+    }
+    now_ms = under_way.front().second;
+    scheduler.Progressed(under_way.front().first, 50000, At(now_ms));
+    under_way.erase(under_way.begin());
+    ++ended;
+  }
+  return most;
+}
+
+TEST(LinkScheduler_LinkThatHasBecomeSlower, LearnsItAlthoughNoTransferGoesAlone) {
+  LinkScheduler scheduler;
+  double now_ms = 0;
+  EXPECT_LE(MostInFlight(scheduler, 0, 4, now_ms), 2);
+  now_ms += 100;
+  EXPECT_LE(MostInFlight(scheduler, 1000, 8, now_ms), 2);
+  now_ms += 100;
+  EXPECT_LE(MostInFlight(scheduler, 2000, 4, now_ms), 2);
+}
+
 TEST(DirectionMeter_TwoTransfers, CountsTheirOverlap) {
   DirectionMeter meter;
   meter.Begin(At(0));

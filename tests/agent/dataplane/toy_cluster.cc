@@ -100,6 +100,42 @@ void ToyRegression(std::span<const float> weights, std::span<float> gradients, c
 
 namespace {
 
+// Where the servers leave their parts of the centre for each other.
+class Meeting {
+ public:
+  Meeting(int servers, std::size_t count) : servers_(servers), centre_(count) {}
+
+  // The whole centre, once all servers have come as often.
+  std::vector<float> Bring(const CentreSnapshot& part) {
+    const MutexLock lock(mutex_);
+    part.CopyTo(centre_);
+    const std::int64_t meeting = came_++ / servers_;
+    changed_.NotifyAll();
+    while (came_ < (meeting + 1) * servers_) changed_.WaitUntil(mutex_, TimePoint::max());
+    return centre_;
+  }
+
+ private:
+  const std::int64_t servers_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<float> centre_ WEFT_GUARDED_BY(mutex_);
+  std::int64_t came_ WEFT_GUARDED_BY(mutex_) = 0;
+};
+
+Status RunServer(const ToyRun& run, int rank, LoopbackNetwork& network, Meeting& meeting,
+                 std::unique_ptr<ParameterServer>& server) {
+  for (std::size_t change = 0;; ++change) {
+    WEFT_ASSIGN_OR_RETURN(const bool for_good, server->Run());
+    if (for_good) return OkStatus();
+    if (change == run.changes.size()) return InternalError("the workers change to a plan that there is not");
+    const std::vector<float> centre = meeting.Bring(server->Centre());
+    WEFT_ASSIGN_OR_RETURN(server, ParameterServer::Make(run.options, ToyPlan(run.changes[change].shape), centre,
+                                                        network.endpoint(rank), Clock::Steady()));
+    WEFT_RETURN_IF_ERROR(server->RestoreCentre(run.changes[change].behind, centre));
+  }
+}
+
 Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, LoopbackNetwork& network, ToyResult& result,
                  std::unique_ptr<DataPlane>& plane) {
   const auto k = static_cast<std::size_t>(worker.index);
@@ -120,6 +156,16 @@ Status RunWorker(const ToyRun& run, const Plan& plan, ToyWorker& worker, Loopbac
     for (int l = layers - 1; l >= 0; --l) WEFT_RETURN_IF_ERROR(plane->GradientReady(l, samples));
     WEFT_ASSIGN_OR_RETURN(IterationRecord record, plane->EndIteration());
     result.records[k].push_back(std::move(record));
+    for (const ToyChange& change : run.changes) {
+      if (change.behind != t) continue;
+      WEFT_RETURN_IF_ERROR(plane->Drain());
+      WEFT_RETURN_IF_ERROR(plane->Leave());
+      const std::vector<PlaneTensor> state = plane->SaveState();
+      plane.reset();
+      WEFT_ASSIGN_OR_RETURN(plane, MakeParameterServerWorker(options, ToyPlan(change.shape), view, step,
+                                                             network.endpoint(worker.index), Clock::Steady()));
+      WEFT_RETURN_IF_ERROR(plane->RestoreState(t, state));
+    }
     if (run.after_iteration) WEFT_RETURN_IF_ERROR(run.after_iteration(worker.index, t, network));
   }
   if (run.finish) return plane->Finish();
@@ -177,9 +223,12 @@ ToyResult RunToy(const ToyRun& run) {
     }
   }
   std::vector<std::unique_ptr<DataPlane>> worker_planes(workers);  // a paused worker lives on while the centre is read
+  Meeting meeting(plan.servers, initial.size());
   std::vector<std::thread> server_threads, worker_threads;
   for (std::size_t s = 0; s < servers; ++s) {
-    server_threads.emplace_back([&, s] { result.server_status[s] = planes[s]->Run(); });
+    server_threads.emplace_back([&, s] {
+      result.server_status[s] = RunServer(run, plan.workers + static_cast<int>(s), network, meeting, planes[s]);
+    });
   }
   for (std::size_t k = 0; k < workers; ++k) {
     worker_threads.emplace_back([&, k] {

@@ -59,8 +59,15 @@ struct ToyBatch {
 };
 void ToyRegression(std::span<const float> weights, std::span<float> gradients, const ToyBatch& batch);
 
+// All ranks change to the plan of `shape` behind iteration `behind`; strategy, workers, servers and layers stay.
+struct ToyChange {
+  std::int64_t behind = 0;
+  ToyShape shape;
+};
+
 struct ToyRun {
   ToyShape shape;
+  std::vector<ToyChange> changes;  // in order
   ParameterServerOptions options;
   LoopbackOptions network;
   std::int64_t iterations = 1;

@@ -18,8 +18,13 @@ struct Printer {
   std::string operator()(const SendTrain& a) const { return "train " + Rank(a.rank); }
   std::string operator()(const SendProposePause& a) const { return "propose " + Rank(a.rank) + " " + At(a.iteration); }
   std::string operator()(const SendCommitPause& a) const {
-    return "commit " + Rank(a.rank) + " " + At(a.iteration) + (a.stop ? " stop" : "");
+    return "commit " + Rank(a.rank) + " " + At(a.iteration) +
+           (a.purpose == PausePurpose::kCheckpointAndStop ? " stop"
+            : a.purpose == PausePurpose::kChangePlan      ? " plan"
+                                                          : "");
   }
+  std::string operator()(const TakeNewPlan& a) const { return "take plan " + At(a.iteration); }
+  std::string operator()(const PlanChanged&) const { return "plan changed"; }
   std::string operator()(const SendCancelPause& a) const { return "cancel " + Rank(a.rank) + " " + At(a.iteration); }
   std::string operator()(const SendVerdict& a) const {
     return "verdict " + Rank(a.rank) + " " + At(a.iteration) + (a.stop ? " stop" : " go on");
@@ -104,6 +109,8 @@ class Script {
       generation_.OnLauncherEnded("mpirun was killed by signal 9", true, now_);
     } else if (what == "mpirun-ended") {
       generation_.OnLauncherEnded("mpirun ended with exit code 0", false, now_);
+    } else if (what == "new-plan") {
+      generation_.OnPlanReady(Int(in), now_);
     } else if (what == "stop") {
       generation_.OnStopAsked(now_);
     } else if (what == "after") {

@@ -63,6 +63,92 @@ propose 2 @49
                kTraining);
 }
 
+TEST(GenerationTrainingTest, NewPlan_IsTakenBehindOneIterationAndNothingIsSaved) {
+  ExpectScript(WithPlan(), R"(> iteration 0 41
+> new-plan 4
+propose 0 @44
+propose 1 @44
+propose 2 @44
+> yes 0 44 42
+> yes 1 44 42
+> yes 2 44 0
+take plan @44
+commit 0 @44 plan
+commit 1 @44 plan
+commit 2 @44 plan
+> saved 0 44
+> saved 1 44
+> saved 2 44
+plan changed
+> stop
+stage: stopping after a checkpoint
+propose 0 @47
+propose 1 @47
+propose 2 @47
+)",
+               kTraining);
+}
+
+// Epochs are of 10 iterations: a server may have taken the model behind iteration 50 by the old plan already.
+TEST(GenerationTrainingTest, NewPlanLessThanAPeriodBeforeAnEvaluation_WaitsUntilBehindIt) {
+  ExpectScript(WithPlan(), R"(> iteration 0 44
+> new-plan 4
+propose 0 @50
+propose 1 @50
+propose 2 @50
+)",
+               kTraining);
+}
+
+TEST(GenerationTrainingTest, StopWhileANewPlanIsProposed_SavesInstead) {
+  ExpectScript(WithPlan(), R"(> iteration 0 41
+> new-plan 1
+propose 0 @44
+propose 1 @44
+propose 2 @44
+> stop
+stage: stopping after a checkpoint
+> yes 0 44 42
+> yes 1 44 42
+> yes 2 44 0
+commit 0 @44 stop
+commit 1 @44 stop
+commit 2 @44 stop
+)",
+               kTraining);
+}
+
+TEST(GenerationTrainingTest, NewPlanNearTheEnd_IsNotProposed) {
+  ExpectScript(WithPlan(), R"(> iteration 0 998
+> new-plan 4
+)",
+               kTraining);
+}
+
+TEST(GenerationTrainingTest, RankThatDoesNotChange_IsNamed) {
+  ExpectScript(WithPlan(), R"(> iteration 0 41
+> new-plan 1
+propose 0 @44
+propose 1 @44
+propose 2 @44
+> yes 0 44 42
+> yes 1 44 42
+> yes 2 44 0
+take plan @44
+commit 0 @44 plan
+commit 1 @44 plan
+commit 2 @44 plan
+> saved 0 44
+> saved 1 44
+> after 121000
+exit 0 1 server 0 (pid 102) did not change to the new plan within 120 s
+exit 1 1 server 0 (pid 102) did not change to the new plan within 120 s
+exit 2 1 server 0 (pid 102) did not change to the new plan within 120 s
+end 1: server 0 (pid 102) did not change to the new plan within 120 s
+)",
+               kTraining);
+}
+
 TEST(GenerationTrainingTest, AsynchronousStop_PausesEachAtItsOwnIteration) {
   ExpectScript(WithPlan(), R"(> iteration 0 40
 > iteration 1 900

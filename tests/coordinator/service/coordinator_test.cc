@@ -202,7 +202,7 @@ class CoordinatorTest : public testing::Test {
 };
 
 TEST_F(CoordinatorTest, PlanGiven_RunLeavesItsFiles) {
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   Start();
   GetReady();
   TrainToTheEnd();
@@ -286,7 +286,7 @@ TEST_F(CoordinatorTest, NoPlan_MeasuresAndPlans) {
 }
 
 TEST_F(CoordinatorTest, OlderGeneration_IsRefusedAndTheRunGoesOn) {
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   Start();
   TestPeer late(address_, 0, 1);
   late.Register(0, "job");
@@ -303,7 +303,7 @@ TEST_F(CoordinatorTest, MessageBeforeRegistration_IsRefused) {
 }
 
 TEST_F(CoordinatorTest, RankThatDies_EndsTheRunWithItsNameAndTellsTheOther) {
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   Start();
   GetReady();
   ASSERT_TRUE(worker_->Receive()->has_train());
@@ -323,7 +323,7 @@ TEST_F(CoordinatorTest, RankThatDies_EndsTheRunWithItsNameAndTellsTheOther) {
 }
 
 TEST_F(CoordinatorTest, ModelIsNotFinite_EndsTheRunAsDiverged) {
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   Start();
   GetReady();
   ASSERT_TRUE(worker_->Receive()->has_train());
@@ -360,7 +360,7 @@ TEST_F(CoordinatorTest, Resume_TakesLaterAndTornLinesOutOfTheMetrics) {
 {"iteration": 2}
 {"iteration": 3}
 {"iterat)";
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   options_.start_iteration = 2;
   Start();
   EXPECT_EQ(Contents(directory_ + "/metrics.jsonl"),

@@ -60,7 +60,7 @@ TEST(TraceFileTest, Iteration_EnclosesForwardAndBackward) {
   TraceCollector collector;
   collector.Add(1, Report(2));
   collector.Add(1, Report(1));
-  const Json trace = Json::parse(collector.ToJson(TwoGroups()));
+  const Json trace = Json::parse(collector.ToJson({TwoGroups()}));
   const std::vector<Json> slices = Slices(trace, 1, 0);
   ASSERT_EQ(slices.size(), 6u);
   EXPECT_EQ(slices[0]["name"], "iteration 1");
@@ -82,7 +82,7 @@ TEST(TraceFileTest, TransfersOfAGroupThatOverlap_StandOnSeveralThreads) {
   AddTransfer(report, 1, 0, 1'120'000, 5'000);
   AddTransfer(report, 9, 0, 1'120'000, 5'000);  // the plan has no such group
   collector.Add(0, report);
-  const Json trace = Json::parse(collector.ToJson(TwoGroups()));
+  const Json trace = Json::parse(collector.ToJson({TwoGroups()}));
   EXPECT_THAT(ThreadNames(trace, 0), ElementsAre("compute", "slots of group 0", "transfers of group 0",
                                                  "transfers of group 0 (2)", "transfers of group 1"));
   const std::vector<Json> first = Slices(trace, 0, 2);
@@ -97,14 +97,14 @@ TEST(TraceFileTest, TransfersOfAGroupThatOverlap_StandOnSeveralThreads) {
 TEST(TraceFileTest, LongRun_HasItsFirstAndItsLastReports) {
   TraceCollector collector;
   for (int i = 1; i <= 5000; ++i) collector.Add(0, Report(i));
-  const std::vector<Json> slices = Slices(Json::parse(collector.ToJson(TwoGroups())), 0, 0);
+  const std::vector<Json> slices = Slices(Json::parse(collector.ToJson({TwoGroups()})), 0, 0);
   EXPECT_EQ(slices.size(), 3u * 2000);
   EXPECT_EQ(slices.front()["name"], "iteration 1");
   EXPECT_EQ(slices[3 * 1000]["name"], "iteration 4001");
 }
 
 TEST(TraceFileTest, NoReports_MakeATraceWithNames) {
-  const Json trace = Json::parse(TraceCollector().ToJson(TwoGroups()));
+  const Json trace = Json::parse(TraceCollector().ToJson({TwoGroups()}));
   EXPECT_EQ(trace["traceEvents"].size(), 2u);
 }
 
