@@ -33,7 +33,8 @@ struct ParsedJob {
 // `overrides` are "path=value", the path with or without `spec.`, the value YAML ("" is the empty string, null takes
 // the field out), applied in order before anything is checked. Enum values in them are taken in any case and with or
 // without hyphens, and stand in `text` as the format spells them. One that sets strategy.type drops what the file holds
-// for strategies of another family, or for the other optimizer, and `notes` says so; settings that are overrides too are never dropped.
+// for strategies of another family, or for the other optimizer, and `notes` says so; settings that are overrides too
+// are never dropped.
 //
 // Refused: what ParseYaml refuses; another apiVersion or kind; a field that is not in the table (with the nearest known
 // name), is missing, has another type or is out of its limits; a field of another strategy, model, format or optimizer

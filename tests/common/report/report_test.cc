@@ -29,7 +29,7 @@ std::string Line(int iteration, int rank) {
   const Json line = {{"iteration", iteration},
                      {"epoch", 1},
                      {"rank", rank},
-                     {"start_ns", 1'000'000'000 + 1'000'000 * iteration},
+                     {"start_ns", 1'000'000'000 + int64_t{1'000'000} * iteration},
                      {"iteration_us", 1000.0},
                      {"forward_us", 300.0},
                      {"stall_us", 20.0},
