@@ -22,6 +22,12 @@ class Outbox {
  public:
   explicit Outbox(Reactor* reactor) : reactor_(reactor) {}
 
+  // The thread that ended the stream may still be on its way out of `End`.
+  ~Outbox() { const MutexLock lock(mutex_); }
+
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
   void Push(Message message) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (end_.has_value()) return;
