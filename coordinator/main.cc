@@ -96,19 +96,21 @@ Status CheckNetwork(const NetworkSpec& network) {
 }
 
 // What the ranks' log tells since this process has started them, and the limit that may be behind it.
-std::function<std::string(bool)> ExplainerFor(const std::string& log_path) {
+std::function<std::string(const std::string&, bool)> ExplainerFor(const RankLaunch& launch) {
+  const std::string log_path = launch.log_path;
   std::error_code none;
   const std::uintmax_t size = std::filesystem::file_size(log_path, none);  // of a run that goes on
   const std::uintmax_t begin = none ? 0 : size;
-  return [log_path, begin](bool registered) {
+  return [log_path, begin, hosts = launch.hosts, workers = launch.workers](const std::string& cause, bool registered) {
     std::ifstream file(log_path, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(begin));
     std::string log(kMaxExplanationBytes, '\0');
     file.read(log.data(), static_cast<std::streamsize>(log.size()));
     log.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+    if (std::string lost = DescribeLostHost(log, hosts, workers); !lost.empty()) return lost;
     const std::string line = TellingLine(log, /*own_lines=*/!registered);
     const std::string limit = DescribeMemoryLimit();
-    return (line.empty() ? "" : "; the ranks' log has: " + line) + (limit.empty() ? "" : "; " + limit);
+    return cause + (line.empty() ? "" : "; the ranks' log has: " + line) + (limit.empty() ? "" : "; " + limit);
   };
 }
 
@@ -180,7 +182,7 @@ Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendSe
       PrepareLimits(launch.workers + launch.servers, launch.transport == RankTransport::kSharedMemory));
   options.hosts = launch.hosts;
   const std::string metrics_host = testbed.has_value() ? testbed->control.address : "127.0.0.1";
-  options.explain = ExplainerFor(launch.log_path);
+  options.explain = ExplainerFor(launch);
   parts->metrics = std::make_unique<CoordinatorMetrics>(job.spec.name);
   WEFT_ASSIGN_OR_RETURN(parts->exporter,
                         MetricsExporter::Start(parts->metrics->registry(), metrics_host, flags.metrics_port));

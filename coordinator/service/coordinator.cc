@@ -380,13 +380,14 @@ void Coordinator::Carry(const Action& action) {
                  },
                  [&](const TellNote& told) { Tell(told.text); },
                  [&](const EndRun& end) {
-                   if (end.exit_code == 1 || end.exit_code == 2) LogError("run failed", {{"cause", end.message}});
                    end_ = end;
                    if (end.unexplained && options_.explain) {
-                     end_->message += options_.explain(
+                     end_->message = options_.explain(
+                         end.message,
                          /*registered=*/streams_.size() ==
-                         static_cast<std::size_t>(options_.job.worker.replicas + options_.job.server.replicas));
+                             static_cast<std::size_t>(options_.job.worker.replicas + options_.job.server.replicas));
                    }
+                   if (end.exit_code == 1 || end.exit_code == 2) LogError("run failed", {{"cause", end_->message}});
                  },
                  [&](const auto& send) { Send(send.rank, ToMessage(send)); }},
       action);

@@ -45,8 +45,9 @@ struct CoordinatorOptions {
   // Tells Prometheus where the metrics are, from when all ranks are there to the end; empty: no file.
   std::string prometheus_targets;
   std::string metrics_address;  // the coordinator's own, "127.0.0.1:9400"
-  // What else is known of a rank that died, or that did not come (`registered`: all had), behind the cause.
-  std::function<std::string(bool registered)> explain;
+  // The cause of an end by a rank that died, or that did not come (`registered`: all had), with what else is known of
+  // it, or in its place.
+  std::function<std::string(const std::string& cause, bool registered)> explain;
 };
 
 // A run that can't begin: tells the watchers and returns the exit code.
