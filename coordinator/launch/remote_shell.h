@@ -21,7 +21,8 @@ struct RemoteCommand {
 
 // `words` as mpirun passes them, without this program's own name: the host, and a command line that a shell would have
 // put together: with spaces before words and quotes around values. No shell runs here, so they are taken off.
-// INVALID_ARGUMENT: no host, a program other than orted, or a word that only a shell would understand.
+// INVALID_ARGUMENT: no host, a program other than orted, a word that only a shell would understand, or an option or
+// setting (`-mca NAME VALUE`) that no run of ours gives: orted's own would let it start other programs.
 Result<RemoteCommand> ParseRemoteCommand(std::span<const std::string> words);
 
 }  // namespace weft
