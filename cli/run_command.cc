@@ -320,6 +320,7 @@ int Conclude(const std::optional<v1::Ended>& ended, const PreparedRun& run, cons
   }
   if (exit_code == kExitOk || exit_code == kExitInterrupted) {
     std::fputs(SummaryText(ended->summary_json()).c_str(), stdout);
+    if (ended->summary_json().empty()) std::printf("stopped before it trained on; the run is as it was\n");
   }
   if (ended->resumable()) {
     std::printf("%s\n", resume.c_str());

@@ -92,7 +92,7 @@ Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, Coo
       clock_(clock),
       generation_(GenerationOptionsFor(options_), clock.Now()),
       measurements_(options_.job.worker.replicas, options_.job.server.replicas),
-      statistics_(options_.start_iteration),
+      statistics_(options_.start_iteration, options_.worker_iterations),
       sketches_(options_.job.worker.replicas),
       divergence_(options_.job.worker.replicas),
       metrics_file_(std::move(metrics_file)) {
@@ -535,10 +535,17 @@ int Coordinator::Finish() {
     std::filesystem::remove(options_.prometheus_targets, ignored);
   }
   const Plan last = plan() != nullptr ? *plan() : Plan{};
-  const std::string summary = SummaryJson(last, statistics_.Totals(), Facts());
+  const std::string summary_path = options_.run_directory + "/summary.json";
+  // A resumed run that ends before it trains leaves what the part before has told.
+  const bool adds = options_.start_iteration == 0 || statistics_.trained();
+  const bool writes = adds || !std::filesystem::exists(summary_path);
+  std::string summary;
+  if (writes) summary = SummaryJson(last, statistics_.Totals(generation_.iterations_per_epoch()), Facts());
   Status status = metrics_file_->Flush();
-  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plans_));
-  if (status.ok()) status = WriteFileAtomically(options_.run_directory + "/summary.json", summary);
+  if (status.ok() && writes) {
+    status = WriteFileAtomically(options_.run_directory + "/trace.json", trace_.ToJson(plans_));
+  }
+  if (status.ok() && writes) status = WriteFileAtomically(summary_path, summary);
   // Made from the files, so it can be made again.
   const Status report = WriteReport(std::array{options_.run_directory}, options_.run_directory + "/report.html");
   if (!report.ok()) LogWarning("no report", {{"cause", report.message()}});
@@ -548,7 +555,7 @@ int Coordinator::Finish() {
   v1::Ended& told = *event.mutable_ended();
   told.set_exit_code(end_->exit_code);
   told.set_message(end_->message);
-  told.set_summary_json(summary);
+  if (adds) told.set_summary_json(summary);
   told.set_run_directory(options_.run_directory);
   told.set_resumable(end_->resumable);
   service_.Publish(std::move(event));

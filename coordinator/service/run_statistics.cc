@@ -24,6 +24,19 @@ Quantiles QuantilesOf(std::vector<double> values) {
   return {.median = at(0.5), .p95 = at(0.95)};
 }
 
+RunStatistics::RunStatistics(std::int64_t start_iteration, const std::vector<std::int64_t>& worker_iterations)
+    : iteration_(start_iteration), first_(start_iteration) {
+  for (std::size_t worker = 0; worker < worker_iterations.size(); ++worker) {
+    workers_[static_cast<int>(worker)].iteration = worker_iterations[worker];
+  }
+}
+
+std::int64_t RunStatistics::SlowestIteration() const {
+  std::int64_t slowest = iteration_;
+  for (const auto& [rank, worker] : workers_) slowest = std::min(slowest, worker.iteration);
+  return slowest;
+}
+
 void RunStatistics::Add(int worker, const v1::IterationReport& report) {
   const double seconds = static_cast<double>(report.end_ns() - report.start_ns()) * kSecondsPerNs;
   const double stall = static_cast<double>(report.stall_ns()) * kSecondsPerNs;
@@ -71,7 +84,6 @@ void RunStatistics::Add(int worker, const v1::IterationReport& report) {
 void RunStatistics::AddEvaluation(const v1::EvaluationResult& evaluation) {
   accuracy_ = evaluation.accuracy();
   evaluation_loss_ = evaluation.loss();
-  epochs_ended_ = std::max(epochs_ended_, evaluation.epoch());
   if (evaluation.has_worst_accuracy()) worst_accuracy_ = evaluation.worst_accuracy();
   // Where no model is finite, there is none any more.
   if (evaluation.has_model_variance()) {
@@ -99,7 +111,8 @@ v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, do
   // The slowest worker's: the run is as far as that one.
   Worker slowest{.iteration = iteration_};
   for (const auto& [rank, worker] : workers_) {
-    if (worker.iteration <= slowest.iteration) slowest = worker;
+    const bool reported = worker.epoch > 0;
+    if (reported && worker.iteration <= slowest.iteration) slowest = worker;
   }
   const std::int64_t iteration = slowest.iteration;
   progress.set_epoch(slowest.epoch);
@@ -147,10 +160,10 @@ void RunStatistics::AddExchanges(RunTotals* totals) const {
   }
 }
 
-RunTotals RunStatistics::Totals() const {
+RunTotals RunStatistics::Totals(std::int64_t iterations_per_epoch) const {
   RunTotals totals;
-  totals.iterations = iteration_;
-  totals.epochs = epochs_ended_;
+  totals.iterations = SlowestIteration();
+  totals.epochs = totals.iterations / std::max<std::int64_t>(iterations_per_epoch, 1);
   totals.accuracy = accuracy_;
   totals.loss = accuracy_ >= 0 ? evaluation_loss_ : Now(0, 0, 0).loss();
   totals.samples = samples_;

@@ -32,8 +32,8 @@ struct GroupTotals {
 };
 
 struct RunTotals {
-  std::int64_t iterations = 0;  // the last one that a worker ended
-  std::int64_t epochs = 0;      // ended
+  std::int64_t iterations = 0;  // ended by all workers: the slowest one's, as of a checkpoint
+  std::int64_t epochs = 0;      // that these make up
   double accuracy = -1;         // of the last evaluation; negative: there was none
   double loss = 0;              // mean of the last evaluation, or of the last second of training before the first
   std::int64_t samples = 0;     // trained on, all workers
@@ -63,8 +63,9 @@ struct RunTotals {
 // Not thread-safe.
 class RunStatistics {
  public:
-  // `start_iteration`: of the checkpoint that the run goes on from.
-  explicit RunStatistics(std::int64_t start_iteration) : iteration_(start_iteration), first_(start_iteration) {}
+  // `start_iteration`: of the checkpoint that the run goes on from; `worker_iterations`: each worker's own, where they
+  // have one.
+  explicit RunStatistics(std::int64_t start_iteration, const std::vector<std::int64_t>& worker_iterations = {});
 
   void Add(int worker, const v1::IterationReport& report);
   void AddEvaluation(const v1::EvaluationResult& evaluation);
@@ -74,7 +75,9 @@ class RunStatistics {
 
   // Over the reports of the last second. `iterations` and `epochs` are the run's totals.
   v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
-  RunTotals Totals() const;
+  RunTotals Totals(std::int64_t iterations_per_epoch) const;
+  // Whether any worker has ended an iteration.
+  bool trained() const { return !iteration_seconds_.empty(); }
 
   // The furthest worker's.
   std::int64_t iteration() const { return iteration_; }
@@ -85,6 +88,7 @@ class RunStatistics {
 
  private:
   void AddExchanges(RunTotals* totals) const;
+  std::int64_t SlowestIteration() const;
 
   struct Recent {
     std::int64_t end_ns = 0;
@@ -104,7 +108,6 @@ class RunStatistics {
 
   std::int64_t iteration_ = 0;
   const std::int64_t first_;
-  std::int64_t epochs_ended_ = 0;
   double accuracy_ = -1;
   double evaluation_loss_ = 0;
   std::int64_t start_ns_ = 0;

@@ -355,6 +355,27 @@ TEST_F(CoordinatorTest, StopBeforeTraining_EndsWith130) {
   watcher.join();
 }
 
+TEST_F(CoordinatorTest, ResumeStoppedBeforeTraining_LeavesTheSummaryAndTheTrace) {
+  std::ofstream(directory_ + "/summary.json") << "of the part before";
+  std::ofstream(directory_ + "/trace.json") << "its trace";
+  options_.plan = SmallPlan();
+  options_.start_iteration = 2;
+  Start();
+  grpc::ClientContext context;
+  v1::StopResponse response;
+  const auto stub = v1::Coordinator::NewStub(Connect(address_, Clock::Steady().Now() + kPatience).value());
+  EXPECT_TRUE(stub->Stop(&context, v1::StopRequest(), &response).ok());
+  std::vector<v1::RunEvent> events;
+  std::thread watcher([&] { events = Watch(); });
+  EXPECT_EQ(FinishRun(), 130);
+  watcher.join();
+  EXPECT_EQ(Contents(directory_ + "/summary.json"), "of the part before");
+  EXPECT_EQ(Contents(directory_ + "/trace.json"), "its trace");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().ended().summary_json(), "");
+  EXPECT_TRUE(events.back().ended().resumable());
+}
+
 TEST_F(CoordinatorTest, Resume_TakesLaterAndTornLinesOutOfTheMetrics) {
   std::ofstream(directory_ + "/metrics.jsonl") << R"({"iteration": 1}
 {"iteration": 2}

@@ -73,7 +73,7 @@ TEST(RunStatisticsTest, Totals_AddUpAllWorkers) {
     report.set_received_bytes(200);
     statistics.Add(worker, report);
   }
-  const RunTotals totals = statistics.Totals();
+  const RunTotals totals = statistics.Totals(/*iterations_per_epoch=*/40);
   EXPECT_EQ(totals.iterations, 1);
   EXPECT_EQ(totals.samples, 20);
   EXPECT_DOUBLE_EQ(totals.seconds, 0.1);
@@ -88,12 +88,32 @@ TEST(RunStatisticsTest, Resumed_CountsBytesOverItsOwnIterations) {
   v1::IterationReport report = Report(101, 0, 100);
   report.set_sent_bytes(300);
   statistics.Add(0, report);
-  EXPECT_EQ(statistics.Totals().iterations, 101);
-  EXPECT_DOUBLE_EQ(statistics.Totals().bytes_per_iteration, 300);
+  EXPECT_EQ(statistics.Totals(/*iterations_per_epoch=*/40).iterations, 101);
+  EXPECT_DOUBLE_EQ(statistics.Totals(/*iterations_per_epoch=*/40).bytes_per_iteration, 300);
+}
+
+// As the checkpoint that such a run leaves.
+TEST(RunStatisticsTest, Totals_WorkersAtDifferentIterations_AreTheSlowests) {
+  RunStatistics statistics(0);
+  statistics.Add(0, Report(130, 0, 100));
+  statistics.Add(1, Report(85, 0, 100));
+  EXPECT_EQ(statistics.Totals(40).iterations, 85);
+  EXPECT_EQ(statistics.Totals(40).epochs, 2);
+}
+
+TEST(RunStatisticsTest, Totals_ResumedWorkerThatHasNotReported_CountsWhereItWas) {
+  RunStatistics statistics(85, {130, 85});
+  EXPECT_FALSE(statistics.trained());
+  EXPECT_EQ(statistics.Totals(40).iterations, 85);
+  statistics.Add(0, Report(131, 0, 100));
+  EXPECT_TRUE(statistics.trained());
+  EXPECT_EQ(statistics.Totals(40).iterations, 85);
+  EXPECT_EQ(statistics.Totals(40).epochs, 2);
+  EXPECT_EQ(statistics.Now(10, 400, 0.01).iteration(), 131);  // of those that train already
 }
 
 TEST(RunStatisticsTest, NothingHappened_IsAllZero) {
-  const RunTotals totals = RunStatistics(0).Totals();
+  const RunTotals totals = RunStatistics(0).Totals(/*iterations_per_epoch=*/40);
   EXPECT_EQ(totals.iterations, 0);
   EXPECT_EQ(totals.seconds, 0);
   EXPECT_EQ(totals.iteration_seconds.median, 0);
