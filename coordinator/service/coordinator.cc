@@ -51,6 +51,12 @@ GenerationOptions GenerationOptionsFor(const CoordinatorOptions& options) {
   return generation;
 }
 
+// A synchronous run's checkpoint has one iteration for all.
+std::vector<std::int64_t> StartOfEachWorker(const CoordinatorOptions& options) {
+  if (!options.worker_iterations.empty()) return options.worker_iterations;
+  return std::vector<std::int64_t>(static_cast<std::size_t>(options.job.worker.replicas), options.start_iteration);
+}
+
 template <typename... Fs>
 struct Overloaded : Fs... {
   using Fs::operator()...;
@@ -92,7 +98,7 @@ Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, Coo
       clock_(clock),
       generation_(GenerationOptionsFor(options_), clock.Now()),
       measurements_(options_.job.worker.replicas, options_.job.server.replicas),
-      statistics_(options_.start_iteration, options_.worker_iterations),
+      statistics_(options_.start_iteration, StartOfEachWorker(options_)),
       sketches_(options_.job.worker.replicas),
       divergence_(options_.job.worker.replicas),
       metrics_file_(std::move(metrics_file)) {

@@ -235,6 +235,22 @@ TEST_F(RunTest, AsynchronousInterrupted_GoesOnWithEachWorkerWhereItWas) {
     EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft->Output();
     ExpectNothingLeft(processes, *Find(processes, "weft-coordinator"), Duration{});
   }
+  const std::string stopped = ReadWholeFile(Path("stopped/summary.json"));
+  const auto furthest_behind = Json::parse(stopped)["iterations"].get<std::int64_t>();
+  EXPECT_TRUE(std::filesystem::exists(Path("stopped/checkpoints/step-" + std::to_string(furthest_behind) + ".json")));
+  const std::string trace = ReadWholeFile(Path("stopped/trace.json"));
+  {
+    RunningWeft weft({"run", "--resume", Path("stopped")}, folder_);
+    ASSERT_TRUE(weft.WaitForText(Path("out"), "starting 2 workers")) << weft.Output();
+    weft.Signal(SIGINT);
+    const auto exit = weft.WaitForExit(kKillTime);
+    ASSERT_TRUE(exit.has_value());
+    EXPECT_EQ(exit->ToString(), "ended with exit code 130") << weft.Output();
+    EXPECT_THAT(weft.Output(), HasSubstr("stopped before it trained on; the run is as it was"));
+    EXPECT_THAT(weft.Output(), HasSubstr("weft run --resume " + Path("stopped")));
+  }
+  EXPECT_EQ(ReadWholeFile(Path("stopped/summary.json")), stopped);
+  EXPECT_TRUE(ReadWholeFile(Path("stopped/trace.json")) == trace);
   Complete({"run", "--resume", Path("stopped")});
   ExpectEachIterationOnce("stopped", 20000);
   const Json summary = Json::parse(ReadWholeFile(Path("stopped/summary.json")));

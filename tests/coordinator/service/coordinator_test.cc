@@ -358,7 +358,7 @@ TEST_F(CoordinatorTest, StopBeforeTraining_EndsWith130) {
 TEST_F(CoordinatorTest, ResumeStoppedBeforeTraining_LeavesTheSummaryAndTheTrace) {
   std::ofstream(directory_ + "/summary.json") << "of the part before";
   std::ofstream(directory_ + "/trace.json") << "its trace";
-  options_.plan = SmallPlan();
+  options_.plans = {SmallPlan()};
   options_.start_iteration = 2;
   Start();
   grpc::ClientContext context;
