@@ -73,6 +73,7 @@ void RunDisplay::Show(const v1::RunEvent& event, TimePoint now) {
       next_line_ = now + kLineInterval;
       return Print(ProgressLine(event.progress(), 0));
     case v1::RunEvent::kEnded:
+    case v1::RunEvent::kMembership:
     case v1::RunEvent::EVENT_NOT_SET:
       return;
   }

@@ -35,6 +35,20 @@ class Outbox {
     if (messages_.size() == 1) reactor_->StartWrite(&messages_.front());
   }
 
+  // Instead of the last message that waits, where `replaces` says so of it.
+  template <typename Replaces>
+  void PushInPlace(Message message, const Replaces& replaces) WEFT_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      // The first is being written.
+      if (!end_.has_value() && messages_.size() > 1 && replaces(messages_.back())) {
+        messages_.back() = std::move(message);
+        return;
+      }
+    }
+    Push(std::move(message));
+  }
+
   void OnWritten(bool ok) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (ok) {
@@ -119,8 +133,21 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
 
   void Publish(v1::RunEvent event) WEFT_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    for (Watcher* watcher : watchers_) watcher->outbox.Push(event);
-    if (!event.has_progress()) history_.push_back(std::move(event));
+    const auto is_progress = [](const v1::RunEvent& waiting) { return waiting.has_progress(); };
+    for (Watcher* watcher : watchers_) {
+      if (event.has_progress()) {
+        watcher->outbox.PushInPlace(event, is_progress);
+      } else {
+        watcher->outbox.Push(event);
+      }
+    }
+    if (event.has_progress()) {
+      progress_ = std::move(event);
+      return;
+    }
+    // Nothing comes behind the end.
+    if (event.has_ended() && progress_.has_value()) history_.push_back(*std::exchange(progress_, std::nullopt));
+    history_.push_back(std::move(event));
   }
 
   void FinishWatchers(TimePoint deadline) WEFT_EXCLUDES(mutex_) {
@@ -185,6 +212,7 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
     watchers_.insert(watcher);
     watched_ = true;
     for (const v1::RunEvent& event : history_) watcher->outbox.Push(event);
+    if (progress_.has_value()) watcher->outbox.Push(*progress_);
     if (finishing_) watcher->outbox.End(grpc::Status::OK);
     return watcher;
   }
@@ -224,6 +252,7 @@ class AttendService::Impl final : public v1::Coordinator::CallbackService {
   bool watched_ WEFT_GUARDED_BY(mutex_) = false;  // there has been a watcher
   bool finishing_ WEFT_GUARDED_BY(mutex_) = false;
   std::vector<v1::RunEvent> history_ WEFT_GUARDED_BY(mutex_);
+  std::optional<v1::RunEvent> progress_ WEFT_GUARDED_BY(mutex_);  // the newest; none once the run has ended
 };
 
 Result<std::unique_ptr<AttendService>> AttendService::Start(const std::string& address, const std::string& host) {

@@ -49,7 +49,8 @@ class AttendService {
   // Ends the stream, once what was sent before has left; the rank sees `status`.
   void Close(StreamId stream, const Status& status);
 
-  // Tells all watchers, now and to come: a watcher gets everything but old progress, in order.
+  // Tells all watchers, now and to come: a watcher gets everything but old progress, in order. One that does not
+  // read gets the newest progress only.
   void Publish(v1::RunEvent event);
   // Returns when at least one watcher has come and all have what was published, or at `deadline`.
   void FinishWatchers(TimePoint deadline);

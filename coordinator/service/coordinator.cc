@@ -99,6 +99,7 @@ Coordinator::Coordinator(CoordinatorOptions options, AttendService& service, Coo
       generation_(GenerationOptionsFor(options_), clock.Now()),
       measurements_(options_.job.worker.replicas, options_.job.server.replicas),
       statistics_(options_.start_iteration, StartOfEachWorker(options_)),
+      board_(options_.job.worker.replicas, options_.job.server.replicas, clock.Now()),
       sketches_(options_.job.worker.replicas),
       divergence_(options_.job.worker.replicas),
       metrics_file_(std::move(metrics_file)) {
@@ -179,7 +180,24 @@ void Coordinator::Register(StreamId stream, const v1::Register& registration, st
   if (static_cast<int>(streams_.size()) == ranks) OnAllRegistered();
 }
 
+void Coordinator::TellMembership() {
+  v1::RunEvent event;
+  v1::Membership& membership = *event.mutable_membership();
+  membership.set_job(options_.job.name);
+  const int workers = options_.job.worker.replicas;
+  for (int rank = 0; rank < workers + options_.job.server.replicas; ++rank) {
+    v1::Member& member = *membership.add_members();
+    member.set_role(rank < workers ? v1::ROLE_WORKER : v1::ROLE_SERVER);
+    member.set_index(static_cast<std::uint32_t>(rank < workers ? rank : rank - workers));
+    for (const auto& [host, ranks] : hosts_) {
+      if (ranks.contains(rank)) member.set_host(host);
+    }
+  }
+  service_.Publish(std::move(event));
+}
+
 void Coordinator::OnAllRegistered() {
+  TellMembership();
   std::string ports;
   std::map<int, std::string> addresses;
   for (const auto& [member, port] : metrics_ports_) {
@@ -207,6 +225,7 @@ void Coordinator::OnAllRegistered() {
 
 void Coordinator::HandleMessage(int rank, const v1::AgentMessage& message) {
   const TimePoint now = clock_.Now();
+  board_.Add(rank, message, now);
   switch (message.message_case()) {
     case v1::AgentMessage::kReady:
       return generation_.OnReady(rank,
@@ -484,6 +503,7 @@ void Coordinator::PublishProgress() {
   v1::RunEvent event;
   *event.mutable_progress() =
       statistics_.Now(options_.job.training.epochs, generation_.total_iterations(), compute_seconds());
+  board_.Fill(clock_.Now(), event.mutable_progress());
   service_.Publish(std::move(event));
 }
 

@@ -22,6 +22,7 @@
 #include "coordinator/service/coordinator_metrics.h"
 #include "coordinator/service/divergence.h"
 #include "coordinator/service/measurements.h"
+#include "coordinator/service/rank_board.h"
 #include "coordinator/service/run_files.h"
 #include "coordinator/service/run_statistics.h"
 #include "coordinator/service/sketch_collector.h"
@@ -88,6 +89,7 @@ class Coordinator {
   // Tells once of a worker whose loss or weights are not finite.
   void TellNotFinite(int rank, const std::string& what);
   void OnAllRegistered();
+  void TellMembership();
   void Tick();
   void Apply();
   void Carry(const Action& action);
@@ -117,6 +119,7 @@ class Coordinator {
   Generation generation_;
   Measurements measurements_;
   RunStatistics statistics_;
+  RankBoard board_;
   TraceCollector trace_;
   SketchCollector sketches_;
   Divergence divergence_;
