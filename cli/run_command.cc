@@ -369,8 +369,9 @@ Result<int> RunPrepared(const RunFlags& flags, const PreparedRun& run) {
       !status.ok()) {
     ReportError(status.message());
   }
-  // A coordinator that was killed has left it.
+  // A coordinator that was killed has left them.
   if (!run.targets_file.empty()) std::filesystem::remove(run.targets_file, error);
+  std::filesystem::remove(run.directory + "/coordinator", error);
   return Conclude(ended, run, fallback + "; see " + run.directory + "/logs", at_once);
 }
 

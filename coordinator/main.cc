@@ -155,6 +155,8 @@ RankLaunch LaunchFor(const Flags& flags, const JobSpec& job, std::uint64_t gener
   return launch;
 }
 
+std::string AddressFile(const Flags& flags) { return flags.run_directory + "/coordinator"; }
+
 Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendService& service, Parts* parts) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(flags.job_file, kMaxJobBytes));
   ParsedJob job = ParseJob(text);
@@ -189,10 +191,13 @@ Status Start(const Flags& flags, const std::optional<Testbed>& testbed, AttendSe
   options.metrics_address = metrics_host + ":" + std::to_string(parts->exporter->port());
   options.prometheus_targets = flags.prometheus_targets;
   options.job = std::move(job.spec);
+  // For who wants to watch.
+  WEFT_RETURN_IF_ERROR(WriteFileAtomically(AddressFile(flags), "unix:" + flags.socket + "\n"));
   WEFT_ASSIGN_OR_RETURN(parts->coordinator,
                         Coordinator::Make(std::move(options), service, *parts->metrics, Clock::Steady()));
   parts->coordinator->Tell("metrics of the coordinator at http://" + metrics_host + ":" +
                            std::to_string(parts->exporter->port()) + "/metrics");
+  parts->coordinator->Tell("to watch it in a terminal: weft top " + flags.run_directory);
   Result<Process> ranks = Process::Start(MakeRankCommand(launch));
   if (!ranks.ok()) return ranks.status();
   parts->ranks.emplace(std::move(ranks).value());
@@ -261,6 +266,7 @@ int Run(const Flags& flags) {
   Parts parts;
   if (const Status status = Start(flags, testbed, **service, &parts); !status.ok()) {
     LogError("the run can't start", {{"cause", status.message()}});
+    RemoveFolder(AddressFile(flags));
     return TellRefusal(**service, status, flags.run_directory);
   }
   Drive(parts);
@@ -268,6 +274,7 @@ int Run(const Flags& flags) {
     LogError("ranks are left", {{"cause", status.message()}});
   }
   for (const std::string& folder : {flags.temporary_directory, flags.segment_directory}) RemoveFolder(folder);
+  RemoveFolder(AddressFile(flags));
   const int exit_code = parts.coordinator->Finish();
   // Where the parent was killed, nobody else removes the socket.
   RemoveFolder(std::filesystem::path(flags.socket).parent_path());

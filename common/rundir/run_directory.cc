@@ -94,7 +94,7 @@ void RunDirectory::Discard() const {
 }
 
 std::vector<std::string> RunDirectory::Files() const {
-  return {job(), plan(), plans(), timeline(), metrics(), trace(), model(), summary(), report(), checkpoints()};
+  return {job(), plan(), plans(), timeline(), metrics(), trace(), model(), summary(), report(), checkpoints(), coordinator()};
 }
 
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {

@@ -59,6 +59,7 @@ class RunDirectory {
   std::string trace() const { return path_ + "/trace.json"; }
   std::string model() const { return path_ + "/model.safetensors"; }
   std::string summary() const { return path_ + "/summary.json"; }
+  std::string coordinator() const { return path_ + "/coordinator"; }  // its address, while the run goes on
   std::string report() const { return path_ + "/report.html"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }  // a folder, always there
   std::string logs() const { return path_ + "/logs"; }                // a folder
