@@ -10,6 +10,7 @@
 #include "cli/run_command.h"
 #include "cli/simulate_command.h"
 #include "cli/testbed_command.h"
+#include "cli/top_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate_command.h"
 #include "common/cpu.h"
@@ -53,6 +54,7 @@ int Main(int argc, const char* const* argv) {
   AddRunCommand(&app, &exit_code);
   AddSimulateCommand(&app, &exit_code);
   AddTestbedCommand(&app, &exit_code);
+  AddTopCommand(&app, &exit_code);
   AddTopologyCommand(&app, &exit_code);
   AddValidateCommand(&app, &exit_code);
 

@@ -20,12 +20,17 @@ std::string Format(const char* format, Values... values) {
   return text.data();
 }
 
-// A loss that diverges is told by its size, not by forty digits.
-std::string ShowLoss(double loss) { return Format(std::abs(loss) < 1e6 ? "loss %.4f" : "loss %.3g", loss); }
-
 std::string ShowSeconds(double seconds) { return ShowMicroseconds(seconds * 1e6); }
 
 }  // namespace
+
+// A character has one byte that does not begin with the bits 10.
+std::size_t ColumnsOf(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
+}
+
+std::string ShowLoss(double loss) { return Format(std::abs(loss) < 1e6 ? "loss %.4f" : "loss %.3g", loss); }
 
 std::string ShowClock(double seconds) {
   const auto whole = static_cast<long long>(std::llround(std::max(seconds, 0.0)));
@@ -51,18 +56,13 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
   if (progress.model_variance() != 0) parts.push_back({1, Format("\u0393 %.3g", progress.model_variance())});
   parts.push_back({5, ShowClock(progress.seconds_left()) + " left"});
 
-  // In columns, not in bytes: a character of UTF-8 has one byte that does not begin with the bits 10.
-  const auto columns = [](const std::string& line) {
-    return static_cast<std::size_t>(std::count_if(
-        line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
-  };
   const auto join = [&] {
     std::string line;
     for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
     return line;
   };
   std::string line = join();
-  while (width > 0 && columns(line) > width && parts.size() > 1) {
+  while (width > 0 && ColumnsOf(line) > width && parts.size() > 1) {
     auto least = parts.begin();
     for (auto part = parts.begin(); part != parts.end(); ++part) {
       if (part->importance < least->importance) least = part;
@@ -70,7 +70,7 @@ std::string ProgressLine(const v1::Progress& progress, std::size_t width) {
     parts.erase(least);
     line = join();
   }
-  if (width > 0 && columns(line) > width) line.resize(width);  // one part is left, in ASCII
+  if (width > 0 && ColumnsOf(line) > width) line.resize(width);  // one part is left, in ASCII
   return line;
 }
 

@@ -12,6 +12,12 @@ namespace weft {
 // 1:23 left". What does not fit `width` columns is left out from the least important on; `width` 0 has no limit.
 std::string ProgressLine(const v1::Progress& progress, std::size_t width);
 
+// The columns that UTF-8 text takes on a terminal, of characters that take one each.
+std::size_t ColumnsOf(const std::string& text);
+
+// "loss 0.5123"; one that diverges is told by its size, not by forty digits: "loss 1.9e+35".
+std::string ShowLoss(double loss);
+
 // "1:23", "1:02:03".
 std::string ShowClock(double seconds);
 
