@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/report/curves.h"
+#include "common/report/iteration_line.h"
 
 namespace weft {
 namespace {
@@ -104,27 +105,37 @@ struct Overview {
   std::vector<double> group_stall_us;
   std::int64_t lines = 0;  // of iterations
   std::int64_t left_out = 0;
+  std::vector<double> scanned_stall_us = {};
 
   void Add(const std::string& line);
+  void AddIteration(const IterationLine& line, const std::vector<double>& stall_us);
 };
 
+void Overview::AddIteration(const IterationLine& line, const std::vector<double>& stall_us) {
+  ++lines;
+  curves.Add(line);
+  const std::size_t groups = std::min(stall_us.size(), kMaxGroups);
+  if (group_stall_us.size() < groups) group_stall_us.resize(groups);
+  for (std::size_t group = 0; group < groups; ++group) {
+    if (!std::isnan(stall_us[group])) group_stall_us[group] += stall_us[group];
+  }
+}
+
 void Overview::Add(const std::string& line) {
+  if (const std::optional<IterationLine> iteration = ScanIterationLine(line, &scanned_stall_us)) {
+    return AddIteration(*iteration, scanned_stall_us);
+  }
   const Json head = HeadOf(line);
   if (!head.is_object()) {
     ++left_out;
     return;
   }
   if (const std::optional<IterationLine> iteration = ParseIteration(head)) {
-    ++lines;
-    curves.Add(*iteration);
+    std::vector<double> stall_us;
     if (const auto stalls = head.find("group_stall_us"); stalls != head.end() && stalls->is_array()) {
-      const std::size_t groups = std::min(stalls->size(), kMaxGroups);
-      if (group_stall_us.size() < groups) group_stall_us.resize(groups);
-      for (std::size_t group = 0; group < groups; ++group) {
-        if ((*stalls)[group].is_number()) group_stall_us[group] += (*stalls)[group].get<double>();
-      }
+      for (const Json& stall : *stalls) stall_us.push_back(stall.is_number() ? stall.get<double>() : kNaN);
     }
-    return;
+    return AddIteration(*iteration, stall_us);
   }
   bool known = head.contains("resumed");
   if (known) curves.AddRestart();

@@ -133,6 +133,7 @@ class Generation {
     PausePurpose purpose = PausePurpose::kCheckpoint;
     bool refused = false;
     std::int64_t furthest = 0;  // the highest current iteration that a vote told
+    TimePoint proposed{};
     TimePoint deadline{};
   };
 
@@ -195,7 +196,9 @@ class Generation {
   std::int64_t iteration_ = 0;  // the highest that any rank has told
   double iteration_seconds_ = 0;
   TimePoint iteration_time_{};  // when it was told
-  double ahead_seconds_ = 0.2;  // how far a pause is proposed ahead; doubles when one had passed it
+  // How far a pause is proposed ahead. When one had passed it, doubles at least, and is twice the time that the votes
+  // took: where the coordinator gets little of its processor, what it hears of is that old.
+  double ahead_seconds_ = 0.2;
   std::int64_t least_proposal_ = 0;
   std::optional<Pause> pause_;
   bool plan_ready_ = false;  // to take the place of the one that holds

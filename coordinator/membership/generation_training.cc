@@ -51,7 +51,8 @@ void Generation::ProposePauseIfDue(TimePoint now) {
   const PausePurpose purpose = stop_asked_ ? PausePurpose::kCheckpointAndStop
                                : change    ? PausePurpose::kChangePlan
                                            : PausePurpose::kCheckpoint;
-  pause_ = Pause{.iteration = *proposal, .purpose = purpose, .deadline = now + options_.silence_timeout};
+  pause_ =
+      Pause{.iteration = *proposal, .purpose = purpose, .proposed = now, .deadline = now + options_.silence_timeout};
   ClearDelivered();
   ToAll(SendProposePause{.iteration = *proposal});
 }
@@ -90,7 +91,7 @@ void Generation::OnVote(int rank, std::int64_t iteration, bool accepted, std::in
   if (!AllDelivered(false)) return;
   if (pause_->refused) {
     ToAll(SendCancelPause{.iteration = iteration});
-    ahead_seconds_ *= 2;
+    ahead_seconds_ = 2 * std::max(ahead_seconds_, ToSeconds(now - pause_->proposed));
     least_proposal_ = std::max(iteration, pause_->furthest) + 2;
     DropPause();
     ProposePauseIfDue(now);

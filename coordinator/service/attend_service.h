@@ -1,5 +1,6 @@
 // The coordinator's gRPC server: one reactor a stream. What arrives becomes events in one queue that the coordinator's
-// loop takes from; what the loop sends is queued per stream, so that a slow peer delays nobody.
+// loop takes from; what the loop sends is queued per stream, so that a slow peer delays nobody. A rank that tells more
+// than the loop takes has to wait: a few of its messages are read ahead, no more.
 #pragma once
 
 #include <cstdint>

@@ -14,12 +14,15 @@ constexpr double kSecondsPerNs = 1e-9;
 
 Quantiles QuantilesOf(std::vector<double> values) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
     const double place = share * static_cast<double>(values.size() - 1);
     const auto below = static_cast<std::size_t>(std::floor(place));
     const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
+    const auto found = values.begin() + static_cast<std::ptrdiff_t>(below);
+    std::nth_element(values.begin(), found, values.end());
+    const double lower = *found;
+    const double upper = above > below ? *std::min_element(found + 1, values.end()) : lower;
+    return lower + (place - std::floor(place)) * (upper - lower);
   };
   return {.median = at(0.5), .p95 = at(0.95)};
 }
@@ -95,6 +98,7 @@ void RunStatistics::AddEvaluation(const v1::EvaluationResult& evaluation) {
 
 double RunStatistics::recent_iteration_seconds() const {
   std::vector<double> seconds;
+  seconds.reserve(recent_.size());
   for (const Recent& recent : recent_) seconds.push_back(recent.seconds);
   return QuantilesOf(std::move(seconds)).median;
 }

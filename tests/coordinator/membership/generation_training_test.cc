@@ -63,6 +63,28 @@ propose 2 @49
                kTraining);
 }
 
+TEST(GenerationTrainingTest, PauseRefusedLate_IsProposedAsFarAheadAsVotesTake) {
+  ExpectScript(WithPlan(), R"(> iteration 0 40
+> stop
+stage: stopping after a checkpoint
+propose 0 @43
+propose 1 @43
+propose 2 @43
+> after 3000
+> iteration 0 50
+> yes 0 43 43
+> no 1 43 47
+> yes 2 43 43
+cancel 0 @43
+cancel 1 @43
+cancel 2 @43
+propose 0 @111
+propose 1 @111
+propose 2 @111
+)",
+               kTraining);
+}
+
 TEST(GenerationTrainingTest, NewPlan_IsTakenBehindOneIterationAndNothingIsSaved) {
   ExpectScript(WithPlan(), R"(> iteration 0 41
 > new-plan 4
