@@ -430,6 +430,10 @@ void Coordinator::MakeThePlan() {
   if (!options_.plans.empty()) {
     status = CheckChanges(options_.plans, generation_.iterations_per_epoch());
     if (status.ok()) status = WritePlan(options_.run_directory, options_.plans[0]);
+    // A run that is stopped before these hold goes on to them when it is resumed.
+    for (std::size_t i = 1; i < options_.plans.size() && status.ok(); ++i) {
+      status = KeepPlan(options_.run_directory, options_.plans[i]);
+    }
     if (status.ok()) Announce(options_.plans[0]);
     given_plans_ = 1;
   } else {

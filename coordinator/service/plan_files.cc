@@ -92,14 +92,17 @@ Status CheckChanges(const std::vector<Plan>& plans, std::int64_t iterations_per_
   return OkStatus();
 }
 
-Status WritePlan(const std::string& run_directory, const Plan& plan) {
+Status KeepPlan(const std::string& run_directory, const Plan& plan) {
   const std::string folder = run_directory + "/plans";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoError("make " + folder, error.value());
-  const std::string json = PlanToJson(plan);
-  WEFT_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plan-" + std::to_string(plan.from_iteration) + ".json", json));
-  return WriteFileAtomically(run_directory + "/plan.json", json);
+  return WriteFileAtomically(folder + "/plan-" + std::to_string(plan.from_iteration) + ".json", PlanToJson(plan));
+}
+
+Status WritePlan(const std::string& run_directory, const Plan& plan) {
+  WEFT_RETURN_IF_ERROR(KeepPlan(run_directory, plan));
+  return WriteFileAtomically(run_directory + "/plan.json", PlanToJson(plan));
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // The plans of a run on disk: plan.json, the one that holds, and plans/plan-<iteration>.json, each that has held, by
-// the iteration from which it did. docs/format/plan.md.
+// the iteration from which it did, and each that the run was given to hold later. docs/format/plan.md.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,10 @@ Result<std::vector<Plan>> ReadPlans(const std::string& path, std::int64_t start_
 // plan before it, so that servers may have taken that evaluation's model before. `plans` as ReadPlans returns them.
 Status CheckChanges(const std::vector<Plan>& plans, std::int64_t iterations_per_epoch);
 
-// Into the run directory, as both files. Errors as WriteFileAtomically.
+// Into the run directory's plans/ alone: of one that is to hold later. Errors as WriteFileAtomically.
+Status KeepPlan(const std::string& run_directory, const Plan& plan);
+
+// Into the run directory, as both files: of the one that holds. Errors as WriteFileAtomically.
 Status WritePlan(const std::string& run_directory, const Plan& plan);
 
 }  // namespace weft

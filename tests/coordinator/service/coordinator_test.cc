@@ -285,6 +285,18 @@ TEST_F(CoordinatorTest, NoPlan_MeasuresAndPlans) {
   EXPECT_NEAR(Json::parse(Contents(directory_ + "/summary.json"))["compute_seconds"]["median"], 0.0002, 1e-12);
 }
 
+TEST_F(CoordinatorTest, PlansGiven_AreAllKeptBeforeItTrains) {
+  options_.plans = {SmallPlan(), SmallPlan()};
+  options_.plans[1].from_iteration = 41;
+  Start();
+  GetReady();
+  const auto train = worker_->Receive();
+  ASSERT_TRUE(train.has_value() && train->has_train());
+  EXPECT_EQ(train->train().later_plans_json_size(), 1);
+  EXPECT_EQ(Contents(directory_ + "/plans/plan-41.json"), PlanToJson(options_.plans[1]));
+  EXPECT_EQ(Contents(directory_ + "/plan.json"), PlanToJson(options_.plans[0]));
+}
+
 TEST_F(CoordinatorTest, OlderGeneration_IsRefusedAndTheRunGoesOn) {
   options_.plans = {SmallPlan()};
   Start();
