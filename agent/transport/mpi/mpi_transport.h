@@ -27,7 +27,7 @@ struct MpiOptions {
   std::size_t part_bytes = 256 << 10;
   // The longest that the progress thread sleeps between two looks at the network, while nothing arrives. A message that
   // comes after a long silence is seen up to this much later; an idle rank costs about 10 us of processor per look.
-  Duration longest_sleep = std::chrono::microseconds(500);
+  Duration longest_sleep = std::chrono::microseconds(250);
   // False: ranks on one host make registers as if they were on several.
   bool share_memory = true;
 };

@@ -366,7 +366,7 @@ void MpiProgress::Rest(TimePoint last_event) {
     return;
   }
   const Duration sleep =
-      mpi_usable_ ? std::min(options_.longest_sleep, std::max<Duration>(kShortestSleep, idle / 8)) : kWaitStep;
+      mpi_usable_ ? std::min(options_.longest_sleep, std::max<Duration>(kShortestSleep, idle / 32)) : kWaitStep;
   const MutexLock lock(mutex_);
   if (posted_.empty() && !stopping_) posted_changed_.WaitUntil(mutex_, now + sleep);
 }

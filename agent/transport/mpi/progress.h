@@ -1,5 +1,5 @@
 // The thread that makes every MPI call of a process. While messages come and go it looks again at once; then it sleeps
-// between two looks, an eighth of the time since the last event, at most MpiOptions::longest_sleep: a message is seen
+// between two looks, a 32nd of the time since the last event, at most MpiOptions::longest_sleep: a message is seen
 // late by a small part of the time that it was waited for, and an idle rank takes little of a processor. An operation
 // that is posted wakes it at once.
 #pragma once
