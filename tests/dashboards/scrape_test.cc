@@ -203,7 +203,8 @@ TEST_F(ScrapeTest, InterleavedPS_EachMetricAndPanelHasDataAndNoAlertFires) {
               Optional(3 * kWorkers));
   EXPECT_THAT(prometheus.Value("count(weft_plan_measured_seconds > 0)"), Optional(3));
   EXPECT_THAT(prometheus.Value("count(weft_plan_predicted_seconds > 0)"), Optional(3));
-  // Of short transfers, several fit into a round trip, and into more where the processors are busy: up to 16 (LinkScheduler).
+  // Of short transfers, several fit into a round trip, and into more where the processors are busy: up to 16
+  // (LinkScheduler).
   EXPECT_THAT(prometheus.Value("max(weft_server_concurrent_transfers)"), Optional(AllOf(Ge(0), Le(16))));
   EXPECT_THAT(prometheus.Value("sum(weft_transfer_bytes_total{direction=\"push\"}) / "
                                "sum(weft_transfer_bytes_total{direction=\"pull\"})"),
