@@ -506,7 +506,7 @@ void Coordinator::TakePlan(std::int64_t iteration) {
 void Coordinator::PublishProgress() {
   v1::RunEvent event;
   *event.mutable_progress() =
-      statistics_.Now(options_.job.training.epochs, generation_.total_iterations(), compute_seconds());
+      statistics_.Now(generation_.iterations_per_epoch(), generation_.total_iterations(), compute_seconds());
   board_.Fill(clock_.Now(), event.mutable_progress());
   service_.Publish(std::move(event));
 }

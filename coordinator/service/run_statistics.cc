@@ -109,9 +109,11 @@ double RunStatistics::recent_mean_seconds() const {
   return recent_.empty() ? 0 : sum / static_cast<double>(recent_.size());
 }
 
-v1::Progress RunStatistics::Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const {
+v1::Progress RunStatistics::Now(std::int64_t iterations_per_epoch, std::int64_t iterations,
+                                double compute_seconds) const {
   v1::Progress progress;
-  progress.set_epochs(epochs);
+  const std::int64_t an_epoch = std::max<std::int64_t>(iterations_per_epoch, 1);
+  progress.set_epochs((iterations + an_epoch - 1) / an_epoch);
   // The slowest worker's: the run is as far as that one.
   Worker slowest{.iteration = iteration_};
   for (const auto& [rank, worker] : workers_) {

@@ -73,8 +73,9 @@ class RunStatistics {
   void AddExchange(int worker, const v1::ExchangeReport& report) { exchanges_[worker] = report; }
   void SetModelVariance(double variance) { model_variance_ = variance; }
 
-  // Over the reports of the last second. `iterations` and `epochs` are the run's totals.
-  v1::Progress Now(std::int64_t epochs, std::int64_t iterations, double compute_seconds) const;
+  // Over the reports of the last second. `iterations` are the whole run's; a job may give them in place of epochs, and
+  // the last epoch then has fewer.
+  v1::Progress Now(std::int64_t iterations_per_epoch, std::int64_t iterations, double compute_seconds) const;
   RunTotals Totals(std::int64_t iterations_per_epoch) const;
   // Whether any worker has ended an iteration.
   bool trained() const { return !iteration_seconds_.empty(); }

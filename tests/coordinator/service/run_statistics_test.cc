@@ -36,6 +36,7 @@ TEST(RunStatisticsTest, Now_FewLongIterations_CountInTheTimeLeft) {
   const v1::Progress progress = statistics.Now(10, 13, 0.01);
   EXPECT_DOUBLE_EQ(progress.iteration_seconds(), 0.01);  // the median
   EXPECT_DOUBLE_EQ(progress.seconds_left(), 0.4);        // ten times the mean
+  EXPECT_EQ(progress.epochs(), 2);                       // of ten iterations, and of three
   EXPECT_DOUBLE_EQ(statistics.recent_mean_seconds(), 0.04);
 }
 
