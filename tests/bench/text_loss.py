@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Next-byte loss of a small transformer under AllReduce and under Swarm after the same number of tokens.
 
-  tests/bench/text_loss.py [--weft build/release/bin/weft] [--out build/text-loss] [--seeds 1,2,3] [--iterations 500]
+  tests/bench/text_loss.py [--weft build/release/bin/weft] [--out build/text-loss] [--seeds 1,2,3] [--iterations 2000]
 
 The text is the manual of Perl's functions (perlfunc.pod of Debian's package perl-doc, 400 kB). For each strategy the
 best learning rate of three with the first seed, then that rate with every seed. Finished runs are kept in OUT and not
@@ -48,7 +48,7 @@ def main():
     arguments.add_argument("--weft", default="build/release/bin/weft")
     arguments.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/text-loss"))
     arguments.add_argument("--seeds", default="1,2,3")
-    arguments.add_argument("--iterations", type=int, default=500)
+    arguments.add_argument("--iterations", type=int, default=2000)
     options = arguments.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     seeds = options.seeds.split(",")
