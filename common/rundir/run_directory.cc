@@ -94,7 +94,8 @@ void RunDirectory::Discard() const {
 }
 
 std::vector<std::string> RunDirectory::Files() const {
-  return {job(), plan(), plans(), timeline(), metrics(), trace(), model(), summary(), report(), checkpoints(), coordinator()};
+  return {job(),   plan(),    plans(),  timeline(),    metrics(),    trace(),
+          model(), summary(), report(), checkpoints(), coordinator()};
 }
 
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {
