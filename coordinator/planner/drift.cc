@@ -48,6 +48,7 @@ DriftMonitor::DriftMonitor(PlanRequest request, Plan plan) : request_(std::move(
     request_.links.assign(static_cast<std::size_t>(request_.workers),
                           std::vector<Link>(static_cast<std::size_t>(request_.servers), link));
   }
+  links_ = request_.links;
   Forget(plan_.from_iteration);
 }
 
@@ -73,6 +74,9 @@ void DriftMonitor::Rebase() {
 
 void DriftMonitor::Rebase(Plan plan) {
   request_ = Present();
+  if (!by_link()) {
+    for (const auto& [key, ratio] : LinkRatios()) slowdown_ *= scale_ * ratio.value;
+  }
   plan_ = std::move(plan);
   scale_ = 1;
   Forget(plan_.from_iteration + kChangeCooldown);
@@ -93,6 +97,12 @@ double DriftMonitor::PlannedUs(int worker, const MeasuredTransfer& transfer) con
   return us * scale_;
 }
 
+double DriftMonitor::LeastUs(int worker, const MeasuredTransfer& transfer) const {
+  if (!by_link()) return PlannedUs(worker, transfer) / (scale_ * slowdown_);
+  const Link& link = links_[static_cast<std::size_t>(worker)][static_cast<std::size_t>(transfer.server)];
+  return link.latency_us + link.us_per_byte * transfer.bytes;
+}
+
 void DriftMonitor::Add(const MeasuredIteration& measured) {
   if (measured.iteration < from_iteration_ || plan_.workers < 2) return;
   Open& open = open_[measured.iteration];
@@ -110,7 +120,8 @@ void DriftMonitor::AddLinkSamples(std::int64_t iteration, const Open& open) {
       if (transfer.server < 0 || transfer.server >= request_.servers || transfer.us <= 0) continue;
       const double planned = PlannedUs(told.worker, transfer);
       if (planned <= 0) continue;
-      samples_[{told.worker, transfer.server}].push_back({iteration, transfer.us / planned, transfer.bytes});
+      const double us = std::max(transfer.us, LeastUs(told.worker, transfer));
+      samples_[{told.worker, transfer.server}].push_back({iteration, us / planned, transfer.bytes});
     }
   }
 }
@@ -131,8 +142,10 @@ void DriftMonitor::AddSumSamples(std::int64_t iteration, const Open& open) {
     }
   }
   for (const auto& [group, us] : shortest) {
-    const double planned = PlannedUs(0, {.group = group, .server = 0, .bytes = 0, .us = 0});
-    if (planned > 0 && us > 0) samples_[{-1, -1}].push_back({iteration, us / planned, bytes[group]});
+    const MeasuredTransfer sum{.group = group, .server = 0, .bytes = 0, .us = 0};
+    const double planned = PlannedUs(0, sum);
+    if (planned <= 0 || us <= 0) continue;
+    samples_[{-1, -1}].push_back({iteration, std::max(us, LeastUs(0, sum)) / planned, bytes[group]});
   }
 }
 

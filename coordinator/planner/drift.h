@@ -6,6 +6,8 @@
 //               MergedPS, BulkSynchronousPS, AllReduce: all links together, a group's time from start to end over what
 //               the plan says, of the worker that came last, so that no waiting for others is in it.
 //               The lower quartile: a busy processor lengthens some transfers, a slower link all of them.
+//               Never faster than before training, when long messages were measured: a short one with a pause behind it
+//               fits into buffers and into the burst that a shaped link lets through, whatever the link carries.
 //   computing   of the slowest worker, the median of iteration less stall over the plan's.
 #pragma once
 
@@ -93,6 +95,8 @@ class DriftMonitor {
   bool by_link() const { return plan_.strategy == StrategyType::kInterleavedPS; }
   Link LinkOf(const Key& key) const;
   double PlannedUs(int worker, const MeasuredTransfer& transfer) const;
+  // As planned with what was measured before training.
+  double LeastUs(int worker, const MeasuredTransfer& transfer) const;
   void Close(std::int64_t iteration, const Open& open);
   void AddLinkSamples(std::int64_t iteration, const Open& open);
   void AddSumSamples(std::int64_t iteration, const Open& open);
@@ -102,9 +106,11 @@ class DriftMonitor {
   std::string Cause() const;
   void Forget(std::int64_t from_iteration);
 
-  PlanRequest request_;  // what is planned for, links told pair by pair
+  PlanRequest request_;                   // what is planned for, links told pair by pair
+  std::vector<std::vector<Link>> links_;  // as measured before training, told so too
   Plan plan_;
   double scale_ = 1;                 // of all links together, since the plan was made
+  double slowdown_ = 1;              // of all links together at that time, against before training
   std::int64_t from_iteration_ = 1;  // the first that counts
   std::map<std::int64_t, Open> open_;
   std::map<Key, std::deque<Sample>> samples_;

@@ -141,6 +141,17 @@ TEST(DriftTest, LinkFasterAgain_GetsTheShorterPeriodBack) {
   EXPECT_THAT(proposal.cause, HasSubstr("times faster than planned"));
 }
 
+// Short transfers with pauses between them go at the speed of buffers and of a shaper's burst.
+TEST(DriftTest, TransfersThatEndEarly_MakeNoLinkFasterThanMeasuredBeforeTraining) {
+  for (const StrategyType strategy : {StrategyType::kInterleavedPS, StrategyType::kAllReduce}) {
+    ToldRun run(RequestAt(kFast, strategy));
+    EXPECT_EQ(run.StepsUntilDue(Links(0.1), 300), 300);
+    EXPECT_NEAR(run.monitor.drift(), 0, 1e-9);
+    run.Take(run.plan());
+    EXPECT_EQ(run.StepsUntilDue(Links(0.1), 300), 300);
+  }
+}
+
 TEST(DriftTest, OneWorkersLink_IsNamed) {
   ToldRun run(RequestAt(kFast, StrategyType::kInterleavedPS, 2));
   World world;
