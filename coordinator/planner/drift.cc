@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/check.h"
 #include "coordinator/planner/simulator.h"
 
 namespace weft {
@@ -73,10 +74,9 @@ void DriftMonitor::Rebase() {
 }
 
 void DriftMonitor::Rebase(Plan plan) {
-  request_ = Present();
-  if (!by_link()) {
-    for (const auto& [key, ratio] : LinkRatios()) slowdown_ *= scale_ * ratio.value;
-  }
+  WEFT_CHECK(proposed_.has_value());
+  request_ = *std::exchange(proposed_, std::nullopt);
+  slowdown_ = proposed_slowdown_;
   plan_ = std::move(plan);
   scale_ = 1;
   Forget(plan_.from_iteration + kChangeCooldown);
@@ -97,8 +97,9 @@ double DriftMonitor::PlannedUs(int worker, const MeasuredTransfer& transfer) con
   return us * scale_;
 }
 
-double DriftMonitor::LeastUs(int worker, const MeasuredTransfer& transfer) const {
-  if (!by_link()) return PlannedUs(worker, transfer) / (scale_ * slowdown_);
+double DriftMonitor::LeastUs(int worker, const MeasuredTransfer& transfer, double planned_us) const {
+  if (transfer.bytes < kTellingBytes) return planned_us;
+  if (!by_link()) return planned_us / (scale_ * slowdown_);
   const Link& link = links_[static_cast<std::size_t>(worker)][static_cast<std::size_t>(transfer.server)];
   return link.latency_us + link.us_per_byte * transfer.bytes;
 }
@@ -120,7 +121,7 @@ void DriftMonitor::AddLinkSamples(std::int64_t iteration, const Open& open) {
       if (transfer.server < 0 || transfer.server >= request_.servers || transfer.us <= 0) continue;
       const double planned = PlannedUs(told.worker, transfer);
       if (planned <= 0) continue;
-      const double us = std::max(transfer.us, LeastUs(told.worker, transfer));
+      const double us = std::max(transfer.us, LeastUs(told.worker, transfer, planned));
       samples_[{told.worker, transfer.server}].push_back({iteration, us / planned, transfer.bytes});
     }
   }
@@ -142,10 +143,10 @@ void DriftMonitor::AddSumSamples(std::int64_t iteration, const Open& open) {
     }
   }
   for (const auto& [group, us] : shortest) {
-    const MeasuredTransfer sum{.group = group, .server = 0, .bytes = 0, .us = 0};
+    const MeasuredTransfer sum{.group = group, .server = 0, .bytes = bytes[group], .us = us};
     const double planned = PlannedUs(0, sum);
     if (planned <= 0 || us <= 0) continue;
-    samples_[{-1, -1}].push_back({iteration, std::max(us, LeastUs(0, sum)) / planned, bytes[group]});
+    samples_[{-1, -1}].push_back({iteration, std::max(us, LeastUs(0, sum, planned)) / planned, sum.bytes});
   }
 }
 
@@ -253,8 +254,13 @@ std::string DriftMonitor::Cause() const {
   return "the link of worker " + std::to_string(worst.first) + " to " + server + " is " + Times(ratio);
 }
 
-Result<PlanProposal> DriftMonitor::Propose() const {
+Result<PlanProposal> DriftMonitor::Propose() {
   const PlanRequest present = Present();
+  proposed_ = present;
+  proposed_slowdown_ = scale_ * slowdown_;
+  if (!by_link()) {
+    for (const auto& [key, ratio] : LinkRatios()) proposed_slowdown_ *= ratio.value;
+  }
   WEFT_ASSIGN_OR_RETURN(Plan next, MakePlan(present));
   WEFT_ASSIGN_OR_RETURN(const SimulationResult with_old, Simulate(plan_, present, {}));
   WEFT_ASSIGN_OR_RETURN(const SimulationResult with_next, Simulate(next, present, {}));

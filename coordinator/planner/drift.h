@@ -6,8 +6,9 @@
 //               MergedPS, BulkSynchronousPS, AllReduce: all links together, a group's time from start to end over what
 //               the plan says, of the worker that came last, so that no waiting for others is in it.
 //               The lower quartile: a busy processor lengthens some transfers, a slower link all of them.
-//               Never faster than before training, when long messages were measured: a short one with a pause behind it
-//               fits into buffers and into the burst that a shaped link lets through, whatever the link carries.
+//               Never faster than before training, when long messages were measured, and by transfers of kTellingBytes
+//               at least: a short one with a pause behind it fits into buffers and into the burst that a shaped link
+//               lets through, whatever the link carries.
 //   computing   of the slowest worker, the median of iteration less stall over the plan's.
 #pragma once
 
@@ -29,6 +30,7 @@ inline constexpr double kDriftThreshold = 0.20;
 inline constexpr int kDriftIterations = 50;      // in a row over the threshold
 inline constexpr int kChangeCooldown = 50;       // iterations behind a change that count for nothing
 inline constexpr double kWorthwhileGain = 0.03;  // of an iteration's time
+inline constexpr double kTellingBytes = 1 << 20;
 
 struct MeasuredTransfer {
   int group = 0;
@@ -69,10 +71,12 @@ class DriftMonitor {
 
   // A plan for what is measured now, if with it an iteration is faster by kWorthwhileGain than with the old one, and
   // than what is measured, or as fast at a clearly shorter period. Errors: as MakePlan and Simulate.
-  Result<PlanProposal> Propose() const;
+  Result<PlanProposal> Propose();
 
-  // What is measured now is what the next drift is held against: the proposal was declined (the plan stays), or taken.
+  // The proposal was declined, the plan stays: what is measured now is what the next drift is held against.
   void Rebase();
+  // The last proposal's plan was taken: the next drift is held against what it was made for. What is measured while all
+  // change to it is not.
   void Rebase(Plan plan);
 
  private:
@@ -95,8 +99,8 @@ class DriftMonitor {
   bool by_link() const { return plan_.strategy == StrategyType::kInterleavedPS; }
   Link LinkOf(const Key& key) const;
   double PlannedUs(int worker, const MeasuredTransfer& transfer) const;
-  // As planned with what was measured before training.
-  double LeastUs(int worker, const MeasuredTransfer& transfer) const;
+  // What no transfer is taken to be faster than; `planned_us` of it as PlannedUs.
+  double LeastUs(int worker, const MeasuredTransfer& transfer, double planned_us) const;
   void Close(std::int64_t iteration, const Open& open);
   void AddLinkSamples(std::int64_t iteration, const Open& open);
   void AddSumSamples(std::int64_t iteration, const Open& open);
@@ -108,9 +112,11 @@ class DriftMonitor {
 
   PlanRequest request_;                   // what is planned for, links told pair by pair
   std::vector<std::vector<Link>> links_;  // as measured before training, told so too
+  std::optional<PlanRequest> proposed_;   // of the last proposal
   Plan plan_;
   double scale_ = 1;                 // of all links together, since the plan was made
   double slowdown_ = 1;              // of all links together at that time, against before training
+  double proposed_slowdown_ = 1;     // of the last proposal
   std::int64_t from_iteration_ = 1;  // the first that counts
   std::map<std::int64_t, Open> open_;
   std::map<Key, std::deque<Sample>> samples_;

@@ -17,11 +17,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// 10 layers of 100 kB, 100 ms of compute, 4 workers.
-PlanRequest RequestAt(double us_per_byte, StrategyType strategy = StrategyType::kInterleavedPS, int servers = 1) {
+// 10 layers of 100 kB, or as many as given, 100 ms of compute, 4 workers.
+PlanRequest RequestAt(double us_per_byte, StrategyType strategy = StrategyType::kInterleavedPS, int servers = 1,
+                      std::int64_t layer_bytes = 100'000) {
   PlanRequest request;
   request.strategy = strategy;
-  request.timeline = UniformTimeline(std::vector<std::int64_t>(10, 100'000), 3000, 7000);
+  request.timeline = UniformTimeline(std::vector<std::int64_t>(10, layer_bytes), 3000, 7000);
   request.workers = 4;
   request.servers = servers;
   request.links = {{{.latency_us = 100, .us_per_byte = us_per_byte}}};
@@ -124,7 +125,7 @@ TEST(DriftTest, LinkHalved_IsDueWithinSixtyIterationsAndGetsALongerPeriod) {
 }
 
 TEST(DriftTest, LinkFasterAgain_GetsTheShorterPeriodBack) {
-  ToldRun run(RequestAt(kFast));
+  ToldRun run(RequestAt(kFast / 20, StrategyType::kInterleavedPS, 1, /*layer_bytes=*/2'000'000));
   const int first = run.plan().period;
   World slow = Links(2);
   slow.stall_us = 80'000;
@@ -141,15 +142,39 @@ TEST(DriftTest, LinkFasterAgain_GetsTheShorterPeriodBack) {
   EXPECT_THAT(proposal.cause, HasSubstr("times faster than planned"));
 }
 
-// Short transfers with pauses between them go at the speed of buffers and of a shaper's burst.
+// They also end early on a link that is as slow as before.
+TEST(DriftTest, ShortTransfersThatEndEarly_LeaveTheLongerPeriod) {
+  ToldRun run(RequestAt(kFast));
+  World slow = Links(2);
+  slow.stall_us = 80'000;
+  ASSERT_LT(run.StepsUntilDue(slow, 1000), 1000);
+  run.Take(run.monitor.Propose().value().plan.value());
+  EXPECT_EQ(run.StepsUntilDue(Links(0.5), 500), 500);
+}
+
+// Where the link was measured, all had to carry the whole message.
 TEST(DriftTest, TransfersThatEndEarly_MakeNoLinkFasterThanMeasuredBeforeTraining) {
   for (const StrategyType strategy : {StrategyType::kInterleavedPS, StrategyType::kAllReduce}) {
-    ToldRun run(RequestAt(kFast, strategy));
-    EXPECT_EQ(run.StepsUntilDue(Links(0.1), 300), 300);
-    EXPECT_NEAR(run.monitor.drift(), 0, 1e-9);
-    run.Take(run.plan());
-    EXPECT_EQ(run.StepsUntilDue(Links(0.1), 300), 300);
+    for (const std::int64_t bytes : {100'000, 2'000'000}) {
+      ToldRun run(RequestAt(kFast, strategy, 1, bytes));
+      EXPECT_EQ(run.StepsUntilDue(Links(0.1), 300), 300);
+      EXPECT_NEAR(run.monitor.drift(), 0, 1e-9);
+    }
   }
+}
+
+// While all change to a plan some transfers take long.
+TEST(DriftTest, PlanTaken_IsHeldAgainstWhatItWasMadeFor) {
+  ToldRun run(RequestAt(kFast));
+  World slow = Links(2);
+  slow.stall_us = 80'000;
+  ASSERT_LT(run.StepsUntilDue(slow, 1000), 1000);
+  Plan next = run.monitor.Propose().value().plan.value();
+  World changing = Links(40);
+  for (int i = 0; i < 6; ++i) run.Step(changing);
+  run.Take(std::move(next));
+  for (int i = 0; i < 200; ++i) run.Step(Links(2));
+  EXPECT_NEAR(run.monitor.drift(), 0, 0.02);
 }
 
 TEST(DriftTest, OneWorkersLink_IsNamed) {
