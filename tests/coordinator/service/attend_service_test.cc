@@ -83,12 +83,14 @@ TEST_F(WatchTest, OneWhoDoesNotRead_MissesProgressAndNothingElse) {
   service_->Publish(Stage("training"));
   const auto reader = stub_->Watch(&context_, v1::WatchRequest());
   ASSERT_EQ(Next(*reader).stage().text(), "training");
-  constexpr int kEvents = 5000;
-  constexpr int kStage = 2500;
-  // 50 MB in all, more than the buffers on the way hold.
+  constexpr int kEvents = 1000;
+  constexpr int kStage = 500;
+  // 10 MB in all, more than the buffers on the way hold.
+  v1::RunEvent long_one = Progress(0, 1000);
   for (int i = 1; i <= kEvents; ++i) {
     if (i == kStage) service_->Publish(Stage("saving"));
-    service_->Publish(Progress(i, 1000));
+    long_one.mutable_progress()->set_iteration(i);
+    service_->Publish(long_one);
   }
   int progress = 0;
   int stages = 0;
